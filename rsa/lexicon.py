@@ -1,0 +1,48 @@
+"""What utterances mean: a lexicon T[u, m] >= 0, kept as log_lexicon [U, M]."""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+
+def from_boolean(truth: Bool[Array | np.ndarray, "U M"]) -> Float[Array, "U M"]:
+    """log T with T = 1 where utterance u is true of meaning m, 0 elsewhere.
+
+    truth: [U, M].   Returns: log_lexicon [U, M], 0 or -inf.
+    Raises: ValueError as `from_graded`, and for entries other than 0 and 1.
+    """
+    truth = np.asarray(truth)
+    if truth.dtype != bool and not np.isin(truth, (0, 1)).all():
+        bad = truth[~np.isin(truth, (0, 1))].flat[0]
+        raise ValueError(f"a Boolean lexicon holds 0 and 1 only, not {bad}; use from_graded for degrees of truth")
+    return from_graded(truth.astype(np.float32))
+
+
+def from_graded(lexicon: Float[Array | np.ndarray, "U M"]) -> Float[Array, "U M"]:
+    """log T of degrees of truth T[u, m] >= 0. Source: Degen et al. (2020).
+
+    lexicon: [U, M].   Returns: log_lexicon [U, M].
+    Raises: ValueError for a shape that is no matrix, a negative or non-finite entry, an utterance that is true of
+        no meaning, or a meaning of which no utterance is true; it names the first such row.
+    """
+    values = np.asarray(lexicon)
+    if values.ndim != 2:
+        raise ValueError(f"lexicon has shape {values.shape}; it must be [utterances, meanings]")
+    for wrong, what in ((~np.isfinite(values), "not finite"), (values < 0, "negative")):
+        if wrong.any():
+            u, m = np.argwhere(wrong)[0]
+            raise ValueError(f"lexicon[{u}, {m}] is {values[u, m]}: {what}; entries are degrees of truth >= 0")
+    for axis, what in ((1, "utterance {} is true of no meaning"), (0, "no utterance is true of meaning {}")):
+        empty = np.flatnonzero((values > 0).sum(axis) == 0)
+        if empty.size:
+            raise ValueError(f"{what.format(empty[0])} in this lexicon; leave it out, or give it some truth")
+    lexicon = jnp.asarray(lexicon)
+    return jnp.where(lexicon > 0, jnp.log(jnp.where(lexicon > 0, lexicon, 1.0)), -jnp.inf)
+
+
+def from_similarity(similarity: Float[Array, "... U M"], beta: Float[Array, ""] | float) -> Float[Array, "... U M"]:
+    """log T = beta cos(u, m): graded meaning from vectors; beta is an inverse temperature.
+
+    similarity: [..., U, M] cosines.   beta: dimensionless, >= 0; 0 makes every utterance true of everything alike.
+    """
+    return beta * similarity
