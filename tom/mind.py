@@ -1,0 +1,43 @@
+"""What a mind is: a few pure functions. The same mind plays, shadows, is nested in another mind, and is fitted.
+
+params, memory, view, belief, event, observation and actions are pytrees of arrays, each game's own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jaxtyping import Array, Float
+
+
+@dataclass(frozen=True)
+class Mind:
+    """A mind as functions; what it is made of (its params) travels beside it.
+
+    init(params, memory, view) -> belief. view: what this player privately knows; memory: from earlier games, or
+        None.
+    update(params, belief, event) -> belief. event: what this player just saw.
+    alternatives(params, belief, observation) -> actions: the finite set of A actions that this mind chooses from,
+        a deterministic function of its arguments.
+    log_policy(params, belief, observation, actions) -> [A], log-probabilities, normalised over the given actions:
+        minds are compared over one set. All -inf where the mind would take none of them.
+    sample(key, params, belief, observation) -> action: what the mind does when it plays. Distributed as
+        `log_policy` over `alternatives`, unless the mind says otherwise.
+    readout(params, belief, observation) -> dict of named log-arrays: what it thinks.
+    carry(params, belief) -> memory for the next game.
+    """
+
+    name: str
+    init: Callable[..., Any]
+    update: Callable[..., Any]
+    alternatives: Callable[..., Any]
+    log_policy: Callable[..., Float[Array, " A"]]
+    sample: Callable[..., Any]
+    readout: Callable[..., dict[str, Array]] | None = None
+    carry: Callable[..., Any] | None = None
+
+
+def memoryless(params: Any, belief: Any, event: Any) -> Any:
+    """The `update` of a mind that keeps no belief of its own."""
+    del params, event
+    return belief

@@ -1,0 +1,92 @@
+"""The finite sets of hints that encoders choose from: some words for each digit of the code, freely combined."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from otherminds.games.decrypto.rules import CODES, LENGTH, Observation
+from otherminds.inference.scoring import with_lapse
+from otherminds.tom.minds.decrypto.lexicon import Lexicon
+
+
+class HintSet(NamedTuple):
+    """K words for each of the three digits of the code at hand; an action is any combination, A = K^3 of them.
+
+    `valid` is False for padding and for a word that stands twice, so that nothing is counted twice.
+    """
+
+    words: Int[Array, "3 K"]
+    valid: Bool[Array, "3 K"]
+
+
+def triples(hint_set: HintSet) -> Int[Array, "A 3"]:
+    """[K^3, 3] every combination, in the order in which policies list them."""
+    return jnp.stack(jnp.meshgrid(*hint_set.words, indexing="ij"), -1).reshape(-1, LENGTH)
+
+
+def triple_at(hint_set: HintSet, index: Int[Array, ""]) -> Int[Array, "3"]:
+    """The combination at `index` of a policy."""
+    k = hint_set.words.shape[1]
+    places = jnp.stack(jnp.unravel_index(index, (k,) * LENGTH))
+    return jnp.take_along_axis(hint_set.words, places[:, None], 1)[:, 0]
+
+
+def join(hint_set: HintSet, hints: Int[Array, "3"]) -> HintSet:
+    """The set with three more words, which become the last of each digit: the combination (K, K, K) of K + 1."""
+    repeated = hint_set.words == hints[:, None]
+    return HintSet(
+        jnp.concatenate([hint_set.words, hints[:, None]], 1),
+        jnp.concatenate([hint_set.valid & ~repeated, jnp.ones((LENGTH, 1), bool)], 1),
+    )
+
+
+def grid_log_policy(log_p: Float[Array, "3 K"]) -> Float[Array, " A"]:
+    """[K^3] the policy of a speaker who chooses the three hints independently. log_p: normalised over K."""
+    first, second, third = log_p
+    return (first[:, None, None] + second[:, None] + third).reshape(-1)
+
+
+def grid_mask(hint_set: HintSet) -> Bool[Array, " A"]:
+    """[K^3] whether all three words of a combination are valid."""
+    first, second, third = hint_set.valid
+    return (first[:, None, None] & second[:, None] & third).reshape(-1)
+
+
+def mix_lapse(log_p: Float[Array, " A"], lapse: Float[Array, ""] | float, hint_set: HintSet) -> Float[Array, " A"]:
+    """[K^3] the policy of a speaker who says any valid combination of the set with probability `lapse`."""
+    return with_lapse(log_p, lapse, grid_mask(hint_set))
+
+
+def lapse_to_alternatives(
+    key: PRNGKeyArray, lapse: Float[Array, ""] | float, hints: Int[Array, "3"], hint_set: HintSet
+) -> Int[Array, "3"]:
+    """The hints, or with probability `lapse` a uniformly random valid combination of the set."""
+    lapsing, choosing = jax.random.split(key)
+    places = jax.random.categorical(choosing, jnp.where(hint_set.valid, 0.0, -jnp.inf))
+    random_hints = jnp.take_along_axis(hint_set.words, places[:, None], 1)[:, 0]
+    return jnp.where(jax.random.uniform(lapsing) < lapse, random_hints, hints)
+
+
+def given_before(observation: Observation, words: Int[Array, "..."]) -> Bool[Array, "..."]:
+    """Whether a word was a hint in an earlier turn of this game, for whatever digit."""
+    return (words[..., None, None] == observation.history.hints).any((-1, -2))
+
+
+def stratified(
+    key: PRNGKeyArray, lexicon: Lexicon, observation: Observation, *, count: int, pool: int
+) -> HintSet:
+    """`count` words for each digit out of the `pool` nouns nearest to its keyword, one from each of `count` strata.
+
+    The pool, in order of nearness, is cut into `count` equal strata with a random word from each: as random as a
+    draw without replacement, but always with some near and some far words. Words that are the keyword, or were
+    given before, are not valid.
+    """
+    slots = jnp.asarray(CODES)[observation.code]
+    keywords = observation.keywords[slots]
+    edges = jnp.arange(count) * pool / count
+    ranks = (edges + jax.random.uniform(key, (LENGTH, count)) * (pool / count)).astype(jnp.int32)
+    words = lexicon.nearest[keywords[:, None], jnp.minimum(ranks, pool - 1)]
+    valid = (words != lexicon.keyword_words[keywords][:, None]) & ~given_before(observation, words)
+    return HintSet(words, valid)

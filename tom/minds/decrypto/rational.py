@@ -1,0 +1,165 @@
+"""A rational encoder: she models what decoder and interceptor will make of her hints, and wants to survive.
+
+RSA with an eavesdropper: S(h | c) proportional to exp(alpha U(h; c)) over a finite set of alternatives, U from the
+two nested guessers. Who the guessers are she may not know: she holds beliefs over a few hypotheses of each (kinds
+of interceptor, noise in the decoder's lexicon) and learns from the guesses that she sees.
+Source: Lupu, Willi & Foerster (2025), appendix H.
+"""
+
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from otherminds.games.decrypto.rules import CODES, TURNS, Event, Observation, View
+from otherminds.inference import beliefs
+from otherminds.inference.logspace import log_expectation, log_normalize, scale
+from otherminds.rsa.eavesdropper import eavesdropper_utility
+from otherminds.tom.mind import Mind
+from otherminds.tom.minds.decrypto.guesser import Guesser
+from otherminds.tom.minds.decrypto.hints import HintSet, grid_mask, mix_lapse, stratified, triple_at
+from otherminds.tom.minds.decrypto.lexicon import Lexicon
+from otherminds.tom.minds.decrypto.survival import log_expected_survival, log_survival
+
+
+class RationalParams(NamedTuple):
+    lexicon: Lexicon
+    decoders: tuple[Any, ...]  # params of each hypothesis about the decoder
+    interceptors: tuple[Any, ...]  # params of each hypothesis about the interceptor
+    log_decoder_prior: Float[Array, " D"]
+    log_interceptor_prior: Float[Array, " I"]
+    alpha: Float[Array, ""] | float = 20.0  # rationality, per nat of utility
+    leak_weight: Float[Array, ""] | float = 0.3  # nats lost for each unit that a hint gives away, at turn 1
+    miscommunication_risk: Float[Array, ""] | float = 0.01  # that she expects of each later turn ("survival")
+    interception_risk: Float[Array, ""] | float = 0.15
+    miscommunication_weight: Float[Array, " turns"] | float = 1.0  # of log P_decoder, by turn ("weighted")
+    interception_weight: Float[Array, " turns"] | float = 3.0  # of P_interceptor, by turn
+    seed: Int[Array, ""] | int = 0  # of her alternatives
+    lapse: Float[Array, ""] | float = 0.0
+
+
+class RationalBelief(NamedTuple):
+    keywords: Int[Array, "4"]
+    used: Bool[Array, "24"]
+    decoders: tuple[Any, ...]
+    interceptors: tuple[Any, ...]
+    log_decoder: Float[Array, " D"]
+    log_interceptor: Float[Array, " I"]
+
+
+@cache
+def rational_encoder(
+    decoders: tuple[Guesser, ...],
+    interceptors: tuple[Guesser, ...],
+    *,
+    count: int = 16,
+    pool: int = 200,
+    turns: int = TURNS,
+    utility: Literal["survival", "weighted"] = "survival",
+) -> Mind:
+    """The encoder who nests the given guessers.
+
+    count: K, alternatives for each digit; K^3 combinations are weighed.
+    pool: R, a hint must be among the R nouns nearest to its keyword.
+    utility: "survival", U = log E[probability of surviving the game] (see survival.py), or "weighted",
+        U = w_m log P_decoder - w_i P_interceptor with weights by turn (see rsa.eavesdropper). Both less the leak.
+    """
+
+    def init(params: RationalParams, memory, view: View) -> RationalBelief:
+        def nested(guessers, own):
+            return tuple(mind.init(p, None, view) for mind, p in zip(guessers, own, strict=True))
+
+        return RationalBelief(
+            view.keywords,
+            jnp.zeros(len(CODES), bool),
+            nested(decoders, params.decoders),
+            nested(interceptors, params.interceptors),
+            log_normalize(params.log_decoder_prior),
+            log_normalize(params.log_interceptor_prior),
+        )
+
+    def update(params: RationalParams, belief: RationalBelief, event: Event) -> RationalBelief:
+        def learn(guessers, own, nested, log_types, guess):
+            """Which hypothesis foresaw the guess, and what each now believes."""
+            log_p = [
+                mind.guess_log_p(p, b, event.hints, belief.used)[jnp.maximum(guess, 0)]
+                for mind, p, b in zip(guessers, own, nested, strict=True)
+            ]
+            learned, log_evidence = beliefs.update(log_types, jnp.stack(log_p))
+            foreseen = (guess >= 0) & (event.hints >= 0).all() & (log_evidence > -jnp.inf)
+            after = tuple(mind.update(p, b, event) for mind, p, b in zip(guessers, own, nested, strict=True))
+            return after, jnp.where(foreseen, learned, log_types)
+
+        after_d, log_d = learn(decoders, params.decoders, belief.decoders, belief.log_decoder, event.decoder_guess)
+        after_i, log_i = learn(
+            interceptors, params.interceptors, belief.interceptors, belief.log_interceptor, event.interceptor_guess
+        )
+        used = belief.used | (jnp.arange(len(CODES)) == event.code)
+        return RationalBelief(belief.keywords, used, after_d, after_i, log_d, log_i)
+
+    def right(guessers, own, nested, log_types, hint_set: HintSet, code, used) -> Float[Array, " A"]:
+        """[K^3] log-probability that a guesser finds the code, averaged over the hypotheses."""
+        log_p = [
+            mind.grid_log_p(p, mind.slot_scores(p, b, hint_set.words), code, used)
+            for mind, p, b in zip(guessers, own, nested, strict=True)
+        ]
+        return log_expectation(log_types, jnp.stack(log_p, -1))
+
+    def leak(params: RationalParams, belief: RationalBelief, hint_set: HintSet, code) -> Float[Array, "3 K"]:
+        """What each hint would give away: see `Guesser.exposure`."""
+        slots = jnp.asarray(CODES)[code]
+        return sum(
+            jnp.exp(log_type) * mind.exposure(p, b, hint_set.words, slots, belief.keywords)
+            for mind, p, b, log_type in zip(
+                interceptors, params.interceptors, belief.interceptors, belief.log_interceptor, strict=True
+            )
+        )
+
+    def utilities(params: RationalParams, belief: RationalBelief, observation: Observation, hint_set: HintSet):
+        code, turn = observation.code, observation.turn
+        log_decoded = right(
+            decoders, params.decoders, belief.decoders, belief.log_decoder, hint_set, code, belief.used
+        )
+        log_intercepted = right(
+            interceptors, params.interceptors, belief.interceptors, belief.log_interceptor, hint_set, code, belief.used
+        )
+        if utility == "survival":
+            value = log_survival(turns - 1 - turn, params.miscommunication_risk, params.interception_risk)
+            worth = log_expected_survival(
+                log_decoded, log_intercepted, value, observation.miscommunications, observation.interceptions
+            )
+        else:
+            of_turn = [
+                jnp.broadcast_to(weight, (turns,))[jnp.minimum(turn, turns - 1)]
+                for weight in (params.miscommunication_weight, params.interception_weight)
+            ]
+            worth = eavesdropper_utility(log_decoded, log_intercepted, *of_turn)
+        remaining = (turns - 1 - turn) / (turns - 1)
+        given_away = params.leak_weight * remaining * leak(params, belief, hint_set, code)
+        first, second, third = given_away
+        return worth - (first[:, None, None] + second[:, None] + third).reshape(-1)
+
+    def alternatives(params: RationalParams, belief: RationalBelief, observation: Observation) -> HintSet:
+        key = jax.random.key(params.seed)
+        for part in (*belief.keywords, observation.turn, observation.code):
+            key = jax.random.fold_in(key, part)
+        return stratified(key, params.lexicon, observation, count=count, pool=pool)
+
+    def log_policy(params: RationalParams, belief, observation: Observation, actions: HintSet) -> Float[Array, " A"]:
+        worth = utilities(params, belief, observation, actions)
+        log_p = log_normalize(scale(params.alpha, worth), where=grid_mask(actions))
+        return mix_lapse(log_p, params.lapse, actions)
+
+    def sample(key: PRNGKeyArray, params: RationalParams, belief, observation: Observation) -> Int[Array, "3"]:
+        actions = alternatives(params, belief, observation)
+        chosen = jax.random.categorical(key, log_policy(params, belief, observation, actions))
+        return triple_at(actions, chosen).astype(jnp.int32)
+
+    def readout(params: RationalParams, belief: RationalBelief, observation: Observation) -> dict[str, Array]:
+        """What she thinks of each hypothesis about the others."""
+        del params, observation
+        return {"decoder_type": belief.log_decoder, "interceptor_type": belief.log_interceptor}
+
+    return Mind("rational", init, update, alternatives, log_policy, sample, readout)
