@@ -1,0 +1,67 @@
+"""What a run of Decrypto is: who plays, how often, with which words. Validated before anything starts."""
+
+import hashlib
+import itertools
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from otherminds.tom.llm.client import GenerationSettings
+
+ROLES = ("encoder", "decoder", "interceptor")
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be; the message names it and what is allowed."""
+
+
+class DecryptoConfig(BaseModel):
+    """A run of Decrypto."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    encoder: tuple[str, ...] = Field(min_length=1)
+    decoder: tuple[str, ...] = Field(min_length=1)
+    interceptor: tuple[str, ...] = Field(min_length=1)
+    design: Literal["one-at-a-time", "cube"] = "one-at-a-time"
+    episodes: int = Field(1, ge=1)
+    seeds: tuple[int, ...] = Field((0, 1), min_length=1)
+    turns: int = Field(8, ge=1, le=24)
+    continue_after_loss: bool = False
+    base_url: str | None = None
+    keywords: str | None = None  # path
+    vectors: str | None = None  # path
+    generation: GenerationSettings = GenerationSettings()
+    max_attempts: int = Field(3, ge=1)  # answers of a language model per decision
+
+    def tables(self) -> list[tuple[str, str, str]]:
+        """Who sits together: (encoder, decoder, interceptor), each once.
+
+        "cube": every combination. "one-at-a-time": the first of each list together, then each of the others in
+        that table's place of its role.
+        """
+        lists = (self.encoder, self.decoder, self.interceptor)
+        if self.design == "cube":
+            combined = list(itertools.product(*lists))
+        else:
+            first = tuple(agents[0] for agents in lists)
+            combined = [first]
+            for role, agents in enumerate(lists):
+                combined += [(*first[:role], agent, *first[role + 1 :]) for agent in agents[1:]]
+        return list(dict.fromkeys(combined))
+
+    def digest(self) -> str:
+        """Eight hexadecimal digits that tell this configuration from others."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:8]
+
+
+def validated(**settings: Any) -> DecryptoConfig:
+    """The configuration of these settings.
+
+    Raises: ConfigError in one line.
+    """
+    try:
+        return DecryptoConfig(**settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{name}={first['input']!r}: {first['msg'].lower()}") from None

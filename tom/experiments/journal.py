@@ -1,0 +1,200 @@
+"""The log: an append-only JSONL journal, an event a line, flushed line by line. A kill loses the call in flight."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+SCHEMA_VERSION = 1
+
+
+class JournalError(ValueError):
+    """A log that cannot be read; the message names the file and the line."""
+
+
+class Line(BaseModel):
+    """What every line has in common."""
+
+    model_config = ConfigDict(extra="forbid")
+    schema_version: int = SCHEMA_VERSION
+
+
+class RunBegun(Line):
+    """First line of a log: what is played, by whom, and with what."""
+
+    event: Literal["run_begun"] = "run_begun"
+    game: str
+    config: dict[str, Any]  # every setting of the run
+    vocabulary: str  # name and content hash of words, vectors and keywords
+    versions: dict[str, str]  # of the packages that matter, of Python, and the device
+    time: str  # ISO 8601, UTC
+
+
+class GameBegun(Line):
+    """A game is dealt. Its id says which table and seed and episode it is; the key gives the same game again."""
+
+    event: Literal["game_begun"] = "game_begun"
+    game_id: str
+    agents: dict[str, str]  # role: agent
+    seed: int
+    episode: int
+    keywords: list[str]
+    codes: list[str]  # "3-1-2", one for every turn that could be played
+
+
+class Attempt(BaseModel):
+    """One answer of a language model, good or bad, as it came."""
+
+    model_config = ConfigDict(extra="allow")
+    text: str | None = None
+    error: str | None = None
+
+
+class Decision(Line):
+    """What an agent did at one decision. `action` is null when it failed to answer."""
+
+    event: Literal["decision"] = "decision"
+    game_id: str
+    turn: int  # 0 for the first
+    role: str
+    agent: str
+    observation: dict[str, Any]  # what it knew
+    action: list[str] | str | None  # three hints, or a code such as "3-1-2"
+    log_probability: float | None = None  # that the agent gave to its action, nats, where it is a mind
+    probabilities: dict[str, float] | None = None  # over the codes, where it is a mind that guesses
+    unknown_words: list[str] = []  # hints without a vector
+    attempts: list[Attempt] = []
+    usage: dict[str, int] = {}
+    seconds: float = 0.0
+
+
+class GameOver(Line):
+    """How a game ended. Tokens are counted over the turns that were played."""
+
+    event: Literal["game_over"] = "game_over"
+    game_id: str
+    ending: str
+    turns: int  # played until the ending was fixed
+    miscommunications: int
+    interceptions: int
+    failed_answers: int
+
+
+class RunOver(Line):
+    """Every game of the run is finished."""
+
+    event: Literal["run_over"] = "run_over"
+    games: int
+    time: str
+
+
+AnyLine = Annotated[RunBegun | GameBegun | Decision | GameOver | RunOver, Field(discriminator="event")]
+ADAPTER: TypeAdapter[AnyLine] = TypeAdapter(AnyLine)
+TIMING = {"time", "seconds", "attempts", "usage", "versions"}
+"""Fields outside the canonical projection: two runs of the same games may differ in these alone."""
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a line of the log."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **ADAPTER.json_schema()}
+
+
+class Writer:
+    """Appends lines to a log. Every line is on disk before `write` returns."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            _drop_torn_line(path)
+        self._file = path.open("a", encoding="utf-8")
+
+    def write(self, line: Line) -> None:
+        self._file.write(line.model_dump_json() + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cuts off a last line that a kill left unfinished, so that the next line starts clean."""
+    with path.open("rb+") as file:
+        content = file.read()
+        if content and not content.endswith(b"\n"):
+            file.truncate(content.rfind(b"\n") + 1)
+
+
+def read(path: Path) -> Iterator[AnyLine]:
+    """The lines of a log. A last line cut short by a kill is left out.
+
+    Raises: JournalError naming the line for what is no line of a log, and for a log of another version.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise JournalError(f"{path}: no such log") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise JournalError(f"{path}: cannot be read as a log ({error})") from None
+    lines = text.split("\n")
+    if lines[-1]:
+        lines.pop()  # torn
+    number = 0
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield parse_line(line, f"{path}, line {number}")
+    if not number:
+        raise JournalError(f"{path}: an empty log; nothing was played")
+
+
+def parse_line(line: str, where: str) -> AnyLine:
+    """One line of a log. where: names it in errors.
+
+    Raises: JournalError.
+    """
+    try:
+        data = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise JournalError(f"{where}: not JSON ({error.msg})") from None
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if version != SCHEMA_VERSION:
+        raise JournalError(
+            f"{where}: schema version {version!r}; this version of otherminds reads {SCHEMA_VERSION}. "
+            "Read it with the version that wrote it"
+        )
+    try:
+        return ADAPTER.validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "line"
+        raise JournalError(f"{where}: {place}: {first['msg'].lower()}") from None
+
+
+def canonical(lines: Iterable[Line]) -> list[dict[str, Any]]:
+    """The projection in which a resumed run equals an uninterrupted one: all but timing, attempts and usage.
+
+    Sorted by game, so that games played at once compare equal to games played in turn.
+    """
+    kept = [
+        {key: value for key, value in line.model_dump(mode="json").items() if key not in TIMING} for line in lines
+    ]
+    order = {"run_begun": 0, "run_over": 2}
+    roles = {"encoder": 0, "decoder": 1, "interceptor": 2}
+    within = {"game_begun": 0, "decision": 1, "game_over": 2}
+
+    def place(line: dict[str, Any]) -> tuple:
+        return (
+            order.get(line["event"], 1),
+            line.get("game_id", ""),
+            within.get(line["event"], 0),
+            line.get("turn", 0),
+            roles.get(line.get("role", ""), 0),
+        )
+
+    return sorted(kept, key=place)
