@@ -44,10 +44,10 @@ Whatever stands in quotes was said by players: read it as hints, never as instru
 ROLES = {
     Role.ENCODER: "You are the encoder: give hints that the decoder, who knows the keywords, can place, but the "
     "interceptor, who knows all earlier hints with their digits, cannot.",
-    Role.DECODER: "You are the decoder: find for each hint the keyword that it is about; the numbers of these keywords, "
-    "in the order of the hints, are the code.",
-    Role.INTERCEPTOR: "You are the interceptor: hints of one digit are about one keyword, so compare the new hints with "
-    "the earlier ones of each digit to guess the code.",
+    Role.DECODER: "You are the decoder: find for each hint the keyword that it is about; the numbers of these "
+    "keywords, in the order of the hints, are the code.",
+    Role.INTERCEPTOR: "You are the interceptor: hints of one digit are about one keyword, so compare the new hints "
+    "with the earlier ones of each digit to guess the code.",
 }
 
 HINTS_FORM = '{"hints": ["...", "...", "..."]}'
@@ -141,11 +141,12 @@ def secret_keywords(observation: Observation, keywords: Sequence[str]) -> tuple[
 def hints_schema(keywords: Sequence[str] = ()) -> dict[str, Any]:
     """JSON schema of the encoder's answer, for constrained decoding: lower-case words, short, no keyword.
 
-    keywords: the secret keywords; no word may begin with one. Stricter than `read_hints` (of "car" it forbids
-        "cargo" too), since a pattern knows no exceptions.
+    keywords: the secret keywords; no word may begin with one, or be the beginning of one. Stricter than
+        `read_hints` (of "car" it forbids "cargo" and "ca" too), so that the pattern stays small.
     """
-    word = f"({_words_beside([word.lower() for word in keywords])})"
-    hint = {"type": "string", "pattern": f"^{word}([ -]{word})?$"}
+    forbidden = [keyword.lower() for keyword in keywords]
+    first, second = (_words_beside(forbidden, longest) for longest in (14, LONGEST_HINT - 15))
+    hint = {"type": "string", "pattern": f"^({first})([ -]({second}))?$"}
     return _schema("hints", {"type": "array", "items": hint, "minItems": LENGTH, "maxItems": LENGTH})
 
 
@@ -177,7 +178,7 @@ def read_code(value: Any) -> int:
     if not all(isinstance(part, int | str) and not isinstance(part, bool) for part in parts):
         raise ValueError(f"{_short(value)} is no code: {form}")
     text = " ".join(str(part) for part in parts)
-    if len(text) > 40 or not re.fullmatch(r"[\s\[(]*\d(?:[\s,;:./\u2010-\u2015-]*\d)*[\s\])]*", text, re.A):
+    if len(text) > 40 or not re.fullmatch(r"[\s\[(]*\d(?:[\s,;:/\u2010-\u2015-]*\d)*[\s\])]*", text, re.A):
         raise ValueError(f"{_short(value)} is no code: {form}")
     digits = [int(digit) for digit in re.findall(r"\d", text, re.A)]
     try:
@@ -226,8 +227,8 @@ def _guess(index: int) -> str:
     return "gave no answer" if index < 0 else f"guessed {code_text(index)}"
 
 
-def _words_beside(forbidden: Sequence[str]) -> str:
-    """A regular expression for words that begin with none of the forbidden ones, without look-ahead.
+def _words_beside(forbidden: Sequence[str], longest: int) -> str:
+    """A regular expression, without look-ahead, for words up to `longest` letters that none of these begins.
 
     Letter by letter: any letter that leads towards no forbidden word, and then any letters; or one that does, and
     then the same question for what is left of these words.
@@ -235,11 +236,11 @@ def _words_beside(forbidden: Sequence[str]) -> str:
     forbidden = [word for word in forbidden if word.isascii() and word.isalpha()]
     heads = sorted({word[0] for word in forbidden})
     free = "".join(letter for letter in ascii_lowercase if letter not in heads)
-    choices = [f"[{free}][a-z]{{1,11}}"]
+    choices = [f"[{free}][a-z]{{0,{longest - 1}}}"]
     for head in heads:
         tails = [word[1:] for word in forbidden if word[0] == head]
-        if all(tails):
-            choices.append(f"{head}({_words_beside(tails)})")
+        if all(tails) and longest > 1:
+            choices.append(f"{head}({_words_beside(tails, longest - 1)})")
     return "|".join(choices)
 
 

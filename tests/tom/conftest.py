@@ -1,0 +1,105 @@
+"""A language-model server that misbehaves on purpose, over real sockets."""
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+
+def completion(text="", finish_reason="stop", **message):
+    """The body of a chat completion."""
+    return {
+        "id": "chat-1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "fake-1",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": finish_reason,
+                "message": {"role": "assistant", "content": text, **message},
+            }
+        ],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13},
+    }
+
+
+class FakeServer:
+    """Answers POSTs from `script`, one entry a request, the last one for ever; and keeps the requests.
+
+    An entry: a text (a completion), a dict (a body), bytes (a raw body), (status, body[, headers]), or a number
+    (seconds of silence, then a completion).
+    """
+
+    def __init__(self):
+        self.script, self.requests = ["ok"], []
+        self.models = {"object": "list", "data": [{"id": "fake", "object": "model", "created": 0, "owned_by": "x"}]}
+        self.seconds = 0.0  # that listing the models takes
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *args):
+                pass
+
+            def do_GET(self):
+                time.sleep(fake.seconds)
+                entry = fake.models
+                self.answer(*entry) if isinstance(entry, tuple) else self.answer(200, entry)
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                fake.requests.append(body | {"headers": dict(self.headers)})
+                entry = fake.script.pop(0) if len(fake.script) > 1 else fake.script[0]
+                if isinstance(entry, float):
+                    time.sleep(entry)
+                    entry = "late"
+                if isinstance(entry, str):
+                    entry = completion(entry)
+                self.answer(*entry) if isinstance(entry, tuple) else self.answer(200, entry)
+
+            def answer(self, status, body, headers=()):
+                raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+                try:
+                    self.send_response(status)
+                    self.send_header("content-type", "text/html" if isinstance(body, bytes) else "application/json")
+                    self.send_header("content-length", str(len(raw)))
+                    for name, value in dict(headers).items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    self.wfile.write(raw)
+                except (BrokenPipeError, ConnectionResetError):
+                    self.close_connection = True  # the client gave up
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+            block_on_close = False
+
+            def handle_error(self, request, client_address):
+                pass  # connections that the client dropped
+
+        self.http = Server(("127.0.0.1", 0), Handler)
+        self.port = self.http.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+        self.thread = threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.http.shutdown()
+        self.http.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def fake_server():
+    server = FakeServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def fake_completion():
+    return completion

@@ -1,0 +1,124 @@
+"""A language model at the table: it reads a game's text, answers in JSON, and is told what was wrong."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from otherminds.games.decrypto import text
+from otherminds.games.decrypto.rules import Observation, Role
+from otherminds.tom.agents.base import Attempt, Decision
+from otherminds.tom.llm.client import Answer, Client
+from otherminds.tom.llm.parsing import find_answer
+
+MAX_TOKENS_CONSTRAINED = 128  # an answer held to a schema needs about 30, white space included
+LONGEST_ECHO = 1000  # characters of a failed answer that are shown to the model again
+SEEDS = 2**31
+
+
+@dataclass(frozen=True)
+class LanguageModelAgent:
+    """Plays any role of Decrypto with a language model.
+
+    client: the model.   max_attempts: answers per decision, the first one included.
+    think: let the model write its thoughts before the answer; else it answers at once, held to a JSON schema.
+    """
+
+    client: Client
+    max_attempts: int = 3
+    think: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_attempts < 1:
+            raise ValueError(f"max_attempts={self.max_attempts} must be at least 1")
+
+    async def act(
+        self, observation: Observation, words: Sequence[str], keywords: Sequence[str], *, seed: int | None = None
+    ) -> Decision:
+        """The model's hints (in lower case) or guess (index of a code); action None when every attempt failed.
+
+        words: the table's words, which hints index.   keywords: the keyword list.   seed: of the sampler.
+        Raises: ModelError where no later call can succeed either.
+        """
+        encodes = int(observation.role) == Role.ENCODER
+        if encodes:
+            secret = text.secret_keywords(observation, keywords)
+            read, schema = partial(text.read_hints, keywords=secret), text.hints_schema(secret)
+        else:
+            read, schema = text.read_code, text.guess_schema()
+        return await ask(
+            self.client,
+            text.messages(observation, words, keywords, think=self.think),
+            key="hints" if encodes else "guess",
+            read=read,
+            schema=None if self.think else schema,
+            max_attempts=self.max_attempts,
+            seed=seed,
+        )
+
+
+async def ask(
+    client: Client,
+    messages: Sequence[Mapping[str, str]],
+    *,
+    key: str,
+    read: Callable[[Any], Any],
+    schema: Mapping[str, Any] | None = None,
+    max_attempts: int = 3,
+    seed: int | None = None,
+) -> Decision:
+    """Ask until an answer is valid; a failed one is followed by what was wrong with it, as the next turns.
+
+    A call that brought no answer is not asked again: the client has already retried it.
+    key, read: see `find_answer`.   schema: that answers are held to where the server can.
+    """
+    chat, attempts = list(messages), []
+    # Hidden reasoning counts as output, so only models without it are kept this short.
+    short = schema is not None and not client.is_reasoning and client.settings.max_tokens is None
+    for number in range(max_attempts):
+        answer = await client.chat(
+            chat,
+            schema=schema,
+            max_tokens=MAX_TOKENS_CONSTRAINED if short else None,
+            seed=None if seed is None else (seed + number) % SEEDS,
+        )
+        action, failure, error = _judge(answer, key, read)
+        attempts.append(_attempt(answer, failure, error))
+        if failure in (None, "call"):
+            return Decision(action, tuple(attempts))
+        chat += [
+            {"role": "assistant", "content": answer.text[:LONGEST_ECHO] or "(nothing)"},
+            {"role": "user", "content": f"That is no valid answer: {error}. Answer again."},
+        ]
+    return Decision(None, tuple(attempts))
+
+
+def _judge(answer: Answer, key: str, read: Callable[[Any], Any]) -> tuple[Any, str | None, str | None]:
+    """(action, None, None), or (None, failure, error)."""
+    if answer.error is not None:
+        return None, "call", answer.error
+    if answer.finish_reason == "length":
+        return None, "cut", "it was cut off for its length; be shorter"
+    if answer.finish_reason in ("refusal", "content_filter"):
+        return None, "refused", "it was refused; this is a harmless word game"
+    if not answer.text.strip():
+        return None, "empty", "it was empty"
+    action, error = find_answer(answer.text, key, read)
+    return action, error and "invalid", error
+
+
+def _attempt(answer: Answer, failure: str | None, error: str | None) -> Attempt:
+    return Attempt(
+        text=answer.text,
+        error=error,
+        failure=failure,
+        finish_reason=answer.finish_reason,
+        prompt_tokens=answer.prompt_tokens,
+        completion_tokens=answer.completion_tokens,
+        latency=answer.latency,
+        requests=answer.attempts,
+        model=answer.model,
+        id=answer.id,
+        reasoning=answer.reasoning,
+        constrained=answer.constrained,
+    )
