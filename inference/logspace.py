@@ -5,6 +5,7 @@ the result is right. A row in which nothing is possible comes back as all -inf, 
 A NaN that comes in stays visible: what is possible is asked with `!= -inf`, which holds for NaN.
 """
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
@@ -22,15 +23,8 @@ def logsumexp(
     log_x: any shape, nats; -inf allowed.   where: broadcastable to it, True = counted.
     Returns: the shape without `axis` (kept as 1 with `keepdims`).
     """
-    possible = log_x != -jnp.inf
-    if where is not None:
-        possible = possible & where
-    finite = jnp.where(possible, log_x, 0.0)
-    top = jnp.max(jnp.where(possible, log_x, -jnp.inf), axis=axis, keepdims=True)
-    top = jnp.where(top != -jnp.inf, top, 0.0)
-    total = jnp.sum(jnp.where(possible, jnp.exp(jnp.where(possible, finite - top, 0.0)), 0.0), axis, keepdims=True)
-    any_possible = total != 0
-    result = jnp.where(any_possible, jnp.log(jnp.where(any_possible, total, 1.0)) + top, -jnp.inf)
+    top, _, log_total, possible = _below_the_top(log_x, axis, where)
+    result = jnp.where(jnp.any(possible, axis, keepdims=True), log_total + top, -jnp.inf)
     return result if keepdims else jnp.squeeze(result, axis)
 
 
@@ -41,11 +35,25 @@ def log_normalize(
 
     A row in which nothing is possible stays all -inf: `logsumexp` of it says so.
     """
-    total = logsumexp(log_x, axis, where, keepdims=True)
-    possible = (log_x != -jnp.inf) & (total != -jnp.inf)
+    _, below, log_total, possible = _below_the_top(log_x, axis, where)
+    return jnp.where(possible, below - log_total, -jnp.inf)
+
+
+def _below_the_top(log_x: Array, axis: Axis, where: Array | None) -> tuple[Array, Array, Array, Array]:
+    """The largest entry; log_x less that, 0 where impossible; log sum exp of that; what is possible.
+
+    Rows are normalised below the top, so that values of size 1000 lose no digits of it.
+    """
+    possible = log_x != -jnp.inf
     if where is not None:
         possible = possible & where
-    return jnp.where(possible, jnp.where(possible, log_x, 0.0) - jnp.where(possible, total, 0.0), -jnp.inf)
+    top = jnp.max(jnp.where(possible, log_x, -jnp.inf), axis=axis, keepdims=True)
+    # Adding and subtracting it cancels, so it needs no gradient.
+    top = jax.lax.stop_gradient(jnp.where(top != -jnp.inf, top, 0.0))
+    below = jnp.where(possible, jnp.where(possible, log_x, 0.0) - top, 0.0)
+    total = jnp.sum(jnp.where(possible, jnp.exp(below), 0.0), axis, keepdims=True)
+    nothing = total == 0
+    return top, below, jnp.where(nothing, 0.0, jnp.log(jnp.where(nothing, 1.0, total))), possible
 
 
 def scale(alpha: Float[Array, "..."] | float, log_x: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -89,3 +97,22 @@ def jsd(log_p: Float[Array, "..."], log_q: Float[Array, "..."], axis: Axis = -1)
     pair = jnp.stack(jnp.broadcast_arrays(log_p, log_q))
     log_m = logsumexp(pair, 0) - jnp.log(2.0)
     return (kl(log_p, log_m, axis) + kl(log_q, log_m, axis)) / 2
+
+
+def log_matmul(log_a: Float[Array, "I K"], log_b: Float[Array, "K J"]) -> Float[Array, "I J"]:
+    """log(exp(log_a) @ exp(log_b)), as one matrix product scaled by the maxima of rows and columns.
+
+    Exact to rounding as long as the largest term of each sum is within about 80 nats (float32) of the product of
+    its row's and its column's maximum; a sum without a term in that range comes out as -inf, so use it where ranges
+    are bounded (as cosines are).
+    """
+    top_a = _finite_max(log_a, 1)
+    top_b = _finite_max(log_b, 0)
+    product = jnp.matmul(jnp.exp(log_a - top_a), jnp.exp(log_b - top_b), precision="highest")
+    return jnp.where(product != 0, jnp.log(jnp.where(product != 0, product, 1.0)) + top_a + top_b, -jnp.inf)
+
+
+def _finite_max(log_x: Float[Array, "..."], axis: int) -> Float[Array, "..."]:
+    """The maximum over an axis, kept as 1; 0 where everything is impossible."""
+    top = jnp.max(log_x, axis, keepdims=True)
+    return jnp.where(top != -jnp.inf, top, 0.0)

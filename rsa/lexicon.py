@@ -1,14 +1,17 @@
-"""What utterances mean: a lexicon T[u, m] >= 0, kept as log_lexicon [U, M]."""
+"""What utterances mean: a lexicon T[u, m] >= 0, kept as log_lexicon [U, M].
+
+Lexica from the outside are checked here, shape and entries, with errors that name what is wrong.
+"""
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float, Shaped
 
 
-def from_boolean(truth: Bool[Array | np.ndarray, "U M"]) -> Float[Array, "U M"]:
+def from_boolean(truth: Shaped[Array | np.ndarray, "..."]) -> Float[Array, "U M"]:
     """log T with T = 1 where utterance u is true of meaning m, 0 elsewhere.
 
-    truth: [U, M].   Returns: log_lexicon [U, M], 0 or -inf.
+    truth: [U, M], Boolean or 0 and 1.   Returns: log_lexicon [U, M], 0 or -inf.
     Raises: ValueError as `from_graded`, and for entries other than 0 and 1.
     """
     truth = np.asarray(truth)
@@ -18,7 +21,7 @@ def from_boolean(truth: Bool[Array | np.ndarray, "U M"]) -> Float[Array, "U M"]:
     return from_graded(truth.astype(np.float32))
 
 
-def from_graded(lexicon: Float[Array | np.ndarray, "U M"]) -> Float[Array, "U M"]:
+def from_graded(lexicon: Shaped[Array | np.ndarray, "..."]) -> Float[Array, "U M"]:
     """log T of degrees of truth T[u, m] >= 0. Source: Degen et al. (2020).
 
     lexicon: [U, M].   Returns: log_lexicon [U, M].

@@ -130,9 +130,7 @@ def heard_lexicon(vocabulary: Vocabulary, games: Games) -> Lexicon:
     return lexicon
 
 
-def shadow(
-    games: Games, lexicon: Lexicon, spec: str, role: Role, settings: Alternatives = Alternatives()
-) -> Shadow:
+def shadow(games: Games, lexicon: Lexicon, spec: str, role: Role, settings: Alternatives = Alternatives()) -> Shadow:
     """Shadows every turn of every game with one mind in one role."""
     model = named(spec, role)
     run = _shadower(model.mind, role, settings)
@@ -179,9 +177,7 @@ def compare(
         even = -np.log(first.set_size)
         shadows[role, UNIFORM] = Shadow(even, even, first.set_size)
         for agent in dict.fromkeys(agents[role] for agents in games.agents):
-            of_agent = [
-                _row(games, role, agent, spec, shadows[role, spec], lapse) for spec in (*minds[role], UNIFORM)
-            ]
+            of_agent = [_row(games, role, agent, spec, shadows[role, spec], lapse) for spec in (*minds[role], UNIFORM)]
             scored = [row.log_score for row in of_agent if not np.isnan(row.log_score)]
             rows += [Row(**{**vars(row), "best": bool(scored) and row.log_score == max(scored)}) for row in of_agent]
     return rows, shadows
@@ -252,7 +248,10 @@ def outcomes(games: Games) -> list[Outcome]:
     failed = failed + (played & spoken & (arrays.interceptor_guesses < 0)).sum(1)
     for agents in dict.fromkeys(games.agents):
         own = np.array(
-            [seated == agents and ending is not None for seated, ending in zip(games.agents, games.endings, strict=True)]
+            [
+                seated == agents and ending is not None
+                for seated, ending in zip(games.agents, games.endings, strict=True)
+            ]
         )
         if not own.any():
             continue

@@ -102,5 +102,3 @@ async def play(
 
 def _as_array(action: Any, role: Role, words: Words) -> jax.Array:
     return jnp.asarray(words.rows(action) if role == Role.ENCODER else action, jnp.int32)
-
-

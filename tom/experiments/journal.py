@@ -181,9 +181,7 @@ def canonical(lines: Iterable[Line]) -> list[dict[str, Any]]:
 
     Sorted by game, so that games played at once compare equal to games played in turn.
     """
-    kept = [
-        {key: value for key, value in line.model_dump(mode="json").items() if key not in TIMING} for line in lines
-    ]
+    kept = [{key: value for key, value in line.model_dump(mode="json").items() if key not in TIMING} for line in lines]
     order = {"run_begun": 0, "run_over": 2}
     roles = {"encoder": 0, "decoder": 1, "interceptor": 2}
     within = {"game_begun": 0, "decision": 1, "game_over": 2}

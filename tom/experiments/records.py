@@ -114,5 +114,3 @@ def _keyword(vocabulary: Vocabulary, keyword: str, game_id: str) -> int:
             "played with (--keywords)"
         )
     return place[keyword.casefold()]
-
-

@@ -119,9 +119,7 @@ async def run(
     async with AsyncExitStack() as stack:
         clients: dict[str, Client] = {}
         for model in models:
-            clients[model] = await stack.enter_async_context(
-                open_client(model, config.base_url, config.generation)
-            )
+            clients[model] = await stack.enter_async_context(open_client(model, config.base_url, config.generation))
             await clients[model].check()
         with journal.Writer(path) as writer:
             if not past.begun:

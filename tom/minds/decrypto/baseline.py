@@ -109,8 +109,9 @@ def baseline_interceptor(*, assignment: str = "global", exclude_used: bool = Fal
         known = hint_known(params.lexicon, hints)[..., None]
         return jnp.where(known, cosine(vectors[..., None, :], belief.total), 0.0)
 
-    def exposure(params: GuesserParams, belief: Averages, hints: Int[Array, "3 K"], slots, keywords):
+    def exposure(params: GuesserParams, belief: Averages, hints: Int[Array, "3 K"], scores, slots, keywords):
         """Cosine of the slot's mean vector, the hint in it, with the keyword; 0 if negative or the keyword no noun."""
+        del scores
         lexicon = params.lexicon
         words = lexicon.keyword_words[keywords[slots]]
         target = jnp.where(hint_known(lexicon, words)[:, None], lexicon.vectors[jnp.maximum(words, 0)], 0.0)

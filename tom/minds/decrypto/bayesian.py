@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from otherminds.games.decrypto.rules import CODES, SLOTS, Event, Observation, View
 from otherminds.inference import beliefs
-from otherminds.inference.logspace import log_expectation
+from otherminds.inference.logspace import log_matmul
 from otherminds.tom.minds.decrypto.guesser import Choice, Guesser, Rule, make_guesser
 from otherminds.tom.minds.decrypto.lexicon import Lexicon, hint_known
 from otherminds.tom.minds.decrypto.speaker import Speaker, log_likelihood
@@ -45,14 +45,19 @@ def bayesian_interceptor(*, rule: Rule = "softmax", exclude_used: bool = True) -
         return belief.at[slots].set(posterior)
 
     def slot_scores(params: BayesianParams, belief, hints: Int[Array, "..."]) -> Float[Array, "... 4"]:
-        return log_expectation(belief, evidence(params, hints)[..., None, :])
+        flat = evidence(params, hints.reshape(-1))
+        return log_matmul(flat, belief.T).reshape(*hints.shape, SLOTS)
 
-    def exposure(params: BayesianParams, belief, hints: Int[Array, "3 K"], slots, keywords) -> Float[Array, "3 K"]:
-        """P(the slot holds its true keyword) once the hint is revealed, from what it believes now."""
-        likelihood = evidence(params, hints)
-        own = belief[slots]
-        posterior, _ = beliefs.update(own[:, None], likelihood)
-        return jnp.exp(jnp.take_along_axis(posterior, keywords[slots][:, None, None], -1)[..., 0])
+    def exposure(
+        params: BayesianParams, belief, hints: Int[Array, "3 K"], scores: Float[Array, "3 K 4"], slots, keywords
+    ) -> Float[Array, "3 K"]:
+        """P(the slot holds its true keyword) once the hint is revealed, by Bayes' rule from what it believes now."""
+        true = keywords[slots]
+        likelihood = log_likelihood(params.speaker, params.lexicon, jnp.maximum(hints, 0), true[:, None])
+        known = hint_known(params.lexicon, hints)
+        log_evidence = jnp.take_along_axis(scores, slots[:, None, None], -1)[..., 0]
+        log_prior = belief[slots, true][:, None]
+        return jnp.exp(log_prior + jnp.where(known, likelihood - log_evidence, 0.0))
 
     def readout(params: BayesianParams, belief, observation: Observation) -> dict[str, Array]:
         del params, observation

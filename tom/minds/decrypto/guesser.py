@@ -15,13 +15,22 @@ from otherminds.tom.mind import Mind
 
 Rule = Literal["softmax", "argmax"]
 
+TIE = 1e-5
+"""Scores that differ by less are a tie, relative to their size (at least 1). The same word hinted twice makes exact
+ties, which rounding would otherwise break differently from one batch size to the next."""
+
 
 class Choice(NamedTuple):
     """How scores become a guess."""
 
-    alpha: Float[Array, ""] | float = 1.0  # inverse temperature of "softmax", per unit of score
+    alpha: Float[Array, ""] | float = 1.0  # inverse temperature, per unit of score, of "softmax" and of `slot_log_p`
     lapse: Float[Array, ""] | float = 0.0  # probability of a uniformly random code
     sharpness: Float[Array, ""] | float = 10.0  # per unit of score; see `Guesser.grid_log_p`
+
+
+def slot_log_p(scores: Float[Array, "... 4"], choice: Choice) -> Float[Array, "... 4"]:
+    """[..., 4] log-probability that a hint alone is put down to each slot: softmax of alpha times its scores."""
+    return log_normalize(scale(choice.alpha, scores))
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,9 @@ class Guesser(Mind):
         log-probability that it guesses `code` from each combination of K hints a digit. A hard rule ("argmax") is
         taken as sigmoid(-sharpness margin), margin = best other code's score less this code's, so that a hint that
         is barely safe is worth less than one that is safely so.
-    exposure(params, belief, hints: [3, K], slots: [3], keywords: [4]) -> [3, K]: how near this guesser would come
-        to the slot's true keyword once it has seen the hint revealed, between 0 and 1. 0 for decoders.
+    exposure(params, belief, hints: [3, K], scores: [3, K, 4], slots: [3], keywords: [4]) -> [3, K]: how near this
+        guesser would come to the slot's true keyword once it has seen the hint revealed, between 0 and 1. scores:
+        its slot scores of the hints. 0 for decoders.
     """
 
     slot_scores: Callable[..., Float[Array, "... 4"]] | None = None
@@ -70,7 +80,9 @@ def choose(
     if rule == "softmax":
         log_p = log_normalize(scale(choice.alpha, allowed))
     else:
-        log_p = jnp.where(jnp.arange(len(CODES)) == jnp.argmax(allowed), 0.0, -jnp.inf)
+        best = allowed.max()
+        first = jnp.argmax(allowed >= best - TIE * jnp.maximum(jnp.abs(best), 1))
+        log_p = jnp.where(jnp.arange(len(CODES)) == first, 0.0, -jnp.inf)
     return with_lapse(log_p, choice.lapse)
 
 
@@ -86,9 +98,7 @@ def choose_on_grid(
         best_other = jnp.where(jnp.arange(len(CODES))[:, None] == code, -jnp.inf, allowed).max(0)
         log_p = jax.nn.log_sigmoid(choice.sharpness * (own - best_other))
     log_p = jnp.where(possible[code], log_p, -jnp.inf)
-    return jnp.where(
-        choice.lapse > 0, jnp.log((1 - choice.lapse) * jnp.exp(log_p) + choice.lapse / len(CODES)), log_p
-    )
+    return jnp.where(choice.lapse > 0, jnp.log((1 - choice.lapse) * jnp.exp(log_p) + choice.lapse / len(CODES)), log_p)
 
 
 def make_guesser(
@@ -145,8 +155,8 @@ def make_guesser(
         own = readout(params, belief, observation) if readout is not None else {}
         return {"code": of_observation(params, belief, observation), **own}
 
-    def no_exposure(params, belief, hints: Int[Array, "3 K"], slots, keywords) -> Float[Array, "3 K"]:
-        del params, belief, slots, keywords
+    def no_exposure(params, belief, hints: Int[Array, "3 K"], scores, slots, keywords) -> Float[Array, "3 K"]:
+        del params, belief, scores, slots, keywords
         return jnp.zeros(hints.shape)
 
     return Guesser(

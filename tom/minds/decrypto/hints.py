@@ -74,19 +74,26 @@ def given_before(observation: Observation, words: Int[Array, "..."]) -> Bool[Arr
     return (words[..., None, None] == observation.history.hints).any((-1, -2))
 
 
-def stratified(
-    key: PRNGKeyArray, lexicon: Lexicon, observation: Observation, *, count: int, pool: int
-) -> HintSet:
+def nearest_pool(lexicon: Lexicon, observation: Observation, pool: int) -> HintSet:
+    """The `pool` nouns nearest to each digit's keyword; the keyword itself and words given before are not valid."""
+    keywords = observation.keywords[jnp.asarray(CODES)[observation.code]]
+    words = lexicon.nearest[keywords, :pool]
+    return HintSet(words, _may_be_said(lexicon, observation, keywords, words))
+
+
+def _may_be_said(lexicon: Lexicon, observation: Observation, keywords, words) -> Bool[Array, "3 K"]:
+    return (words != lexicon.keyword_words[keywords][:, None]) & ~given_before(observation, words)
+
+
+def stratified(key: PRNGKeyArray, lexicon: Lexicon, observation: Observation, *, count: int, pool: int) -> HintSet:
     """`count` words for each digit out of the `pool` nouns nearest to its keyword, one from each of `count` strata.
 
     The pool, in order of nearness, is cut into `count` equal strata with a random word from each: as random as a
     draw without replacement, but always with some near and some far words. Words that are the keyword, or were
     given before, are not valid.
     """
-    slots = jnp.asarray(CODES)[observation.code]
-    keywords = observation.keywords[slots]
+    keywords = observation.keywords[jnp.asarray(CODES)[observation.code]]
     edges = jnp.arange(count) * pool / count
     ranks = (edges + jax.random.uniform(key, (LENGTH, count)) * (pool / count)).astype(jnp.int32)
     words = lexicon.nearest[keywords[:, None], jnp.minimum(ranks, pool - 1)]
-    valid = (words != lexicon.keyword_words[keywords][:, None]) & ~given_before(observation, words)
-    return HintSet(words, valid)
+    return HintSet(words, _may_be_said(lexicon, observation, keywords, words))

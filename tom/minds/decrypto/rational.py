@@ -18,8 +18,8 @@ from otherminds.inference import beliefs
 from otherminds.inference.logspace import log_expectation, log_normalize, scale
 from otherminds.rsa.eavesdropper import eavesdropper_utility
 from otherminds.tom.mind import Mind
-from otherminds.tom.minds.decrypto.guesser import Guesser
-from otherminds.tom.minds.decrypto.hints import HintSet, grid_mask, mix_lapse, stratified, triple_at
+from otherminds.tom.minds.decrypto.guesser import Guesser, slot_log_p
+from otherminds.tom.minds.decrypto.hints import HintSet, grid_mask, mix_lapse, nearest_pool, stratified, triple_at
 from otherminds.tom.minds.decrypto.lexicon import Lexicon
 from otherminds.tom.minds.decrypto.survival import log_expected_survival, log_survival
 
@@ -36,7 +36,8 @@ class RationalParams(NamedTuple):
     interception_risk: Float[Array, ""] | float = 0.15
     miscommunication_weight: Float[Array, " turns"] | float = 1.0  # of log P_decoder, by turn ("weighted")
     interception_weight: Float[Array, " turns"] | float = 3.0  # of P_interceptor, by turn
-    seed: Int[Array, ""] | int = 0  # of her alternatives
+    misdirection_weight: Float[Array, ""] | float = 0.2  # in what a hint promises, where alternatives are screened
+    seed: Int[Array, ""] | int = 0  # of her alternatives, where they are drawn
     lapse: Float[Array, ""] | float = 0.0
 
 
@@ -57,12 +58,15 @@ def rational_encoder(
     count: int = 16,
     pool: int = 200,
     turns: int = TURNS,
+    screen: bool = False,
     utility: Literal["survival", "weighted"] = "survival",
 ) -> Mind:
     """The encoder who nests the given guessers.
 
     count: K, alternatives for each digit; K^3 combinations are weighed.
     pool: R, a hint must be among the R nouns nearest to its keyword.
+    screen: False, alternatives are drawn from the pool, one a stratum, by a seed; True, they are the K hints of the
+        pool that are most promising by themselves (see `promise`). For large pools, where most words are no hint.
     utility: "survival", U = log E[probability of surviving the game] (see survival.py), or "weighted",
         U = w_m log P_decoder - w_i P_interceptor with weights by turn (see rsa.eavesdropper). Both less the leak.
     """
@@ -99,31 +103,37 @@ def rational_encoder(
         used = belief.used | (jnp.arange(len(CODES)) == event.code)
         return RationalBelief(belief.keywords, used, after_d, after_i, log_d, log_i)
 
-    def right(guessers, own, nested, log_types, hint_set: HintSet, code, used) -> Float[Array, " A"]:
-        """[K^3] log-probability that a guesser finds the code, averaged over the hypotheses."""
-        log_p = [
-            mind.grid_log_p(p, mind.slot_scores(p, b, hint_set.words), code, used)
-            for mind, p, b in zip(guessers, own, nested, strict=True)
-        ]
-        return log_expectation(log_types, jnp.stack(log_p, -1))
-
-    def leak(params: RationalParams, belief: RationalBelief, hint_set: HintSet, code) -> Float[Array, "3 K"]:
-        """What each hint would give away: see `Guesser.exposure`."""
-        slots = jnp.asarray(CODES)[code]
-        return sum(
-            jnp.exp(log_type) * mind.exposure(p, b, hint_set.words, slots, belief.keywords)
-            for mind, p, b, log_type in zip(
-                interceptors, params.interceptors, belief.interceptors, belief.log_interceptor, strict=True
+    def heard(params: RationalParams, belief: RationalBelief, words: Int[Array, "..."]):
+        """The slot scores [..., 4] of hints under every hypothesis: for decoders, for interceptors."""
+        return tuple(
+            tuple(mind.slot_scores(p, b, words) for mind, p, b in zip(guessers, own, nested, strict=True))
+            for guessers, own, nested in (
+                (decoders, params.decoders, belief.decoders),
+                (interceptors, params.interceptors, belief.interceptors),
             )
         )
 
-    def utilities(params: RationalParams, belief: RationalBelief, observation: Observation, hint_set: HintSet):
-        code, turn = observation.code, observation.turn
-        log_decoded = right(
-            decoders, params.decoders, belief.decoders, belief.log_decoder, hint_set, code, belief.used
+    def right(guessers, own, scores, log_types, code, used) -> Float[Array, " A"]:
+        """[K^3] log-probability that a guesser finds the code, averaged over the hypotheses."""
+        log_p = [mind.grid_log_p(p, s, code, used) for mind, p, s in zip(guessers, own, scores, strict=True)]
+        return log_expectation(log_types, jnp.stack(log_p, -1))
+
+    def leak(params: RationalParams, belief: RationalBelief, words, scores, slots) -> Float[Array, "3 K"]:
+        """What each hint would give away, averaged over the hypotheses: see `Guesser.exposure`."""
+        return sum(
+            jnp.exp(log_type) * mind.exposure(p, b, words, s, slots, belief.keywords)
+            for mind, p, b, s, log_type in zip(
+                interceptors, params.interceptors, belief.interceptors, scores, belief.log_interceptor, strict=True
+            )
         )
+
+    def utilities(params: RationalParams, belief: RationalBelief, observation: Observation, words: Int[Array, "3 K"]):
+        """[K^3] U of every combination."""
+        code, turn = observation.code, observation.turn
+        to_decoder, to_interceptor = heard(params, belief, words)
+        log_decoded = right(decoders, params.decoders, to_decoder, belief.log_decoder, code, belief.used)
         log_intercepted = right(
-            interceptors, params.interceptors, belief.interceptors, belief.log_interceptor, hint_set, code, belief.used
+            interceptors, params.interceptors, to_interceptor, belief.log_interceptor, code, belief.used
         )
         if utility == "survival":
             value = log_survival(turns - 1 - turn, params.miscommunication_risk, params.interception_risk)
@@ -136,19 +146,41 @@ def rational_encoder(
                 for weight in (params.miscommunication_weight, params.interception_weight)
             ]
             worth = eavesdropper_utility(log_decoded, log_intercepted, *of_turn)
-        remaining = (turns - 1 - turn) / (turns - 1)
-        given_away = params.leak_weight * remaining * leak(params, belief, hint_set, code)
-        first, second, third = given_away
+        slots = jnp.asarray(CODES)[code]
+        later = (turns - 1 - turn) / max(turns - 1, 1)
+        first, second, third = params.leak_weight * later * leak(params, belief, words, to_interceptor, slots)
         return worth - (first[:, None, None] + second[:, None] + third).reshape(-1)
 
+    def promise(params: RationalParams, belief: RationalBelief) -> Float[Array, "N 4"]:
+        """How promising each noun is by itself for each slot: the decoder put it down there, the interceptor not.
+
+        log P_decoder(slot | h) + w min(3, -log P_interceptor(slot | h)), both from the hint alone. All nouns at
+        once: over a batch of games their scores are then one matrix product.
+        """
+
+        def attribution(own, scores, log_types) -> Float[Array, "N 4"]:
+            log_p = [slot_log_p(s, p.choice) for p, s in zip(own, scores, strict=True)]
+            return log_expectation(log_types, jnp.stack(log_p, -1))
+
+        to_decoder, to_interceptor = heard(params, belief, jnp.arange(params.lexicon.nearest.shape[1]))
+        decoded = attribution(params.decoders, to_decoder, belief.log_decoder)
+        caught = attribution(params.interceptors, to_interceptor, belief.log_interceptor)
+        return decoded + params.misdirection_weight * jnp.minimum(-caught, 3.0)
+
     def alternatives(params: RationalParams, belief: RationalBelief, observation: Observation) -> HintSet:
+        if screen:
+            slots = jnp.asarray(CODES)[observation.code]
+            words, valid = nearest_pool(params.lexicon, observation, pool)
+            ranking = jnp.where(valid, promise(params, belief)[words, slots[:, None]], -jnp.inf)
+            best = jax.lax.top_k(ranking, count)[1]
+            return HintSet(*(jnp.take_along_axis(x, best, 1) for x in (words, valid)))
         key = jax.random.key(params.seed)
         for part in (*belief.keywords, observation.turn, observation.code):
             key = jax.random.fold_in(key, part)
         return stratified(key, params.lexicon, observation, count=count, pool=pool)
 
     def log_policy(params: RationalParams, belief, observation: Observation, actions: HintSet) -> Float[Array, " A"]:
-        worth = utilities(params, belief, observation, actions)
+        worth = utilities(params, belief, observation, actions.words)
         log_p = log_normalize(scale(params.alpha, worth), where=grid_mask(actions))
         return mix_lapse(log_p, params.lapse, actions)
 

@@ -34,7 +34,9 @@ class NamedMind:
     make_params: Callable[[Lexicon], Any]
 
 
-BASELINE_SHARPNESS = 200.0  # its scores are cosines; the others' are nats
+BASELINE_SHARPNESS, BASELINE_ALPHA = 200.0, 20.0  # its scores are cosines; the others' are nats
+UNCERTAIN = 1.3
+"""argmax under noise N(0, sigma) on cosines is about a softmax of inverse temperature 1.3 / sigma per unit of cosine."""
 
 
 def _own(lexicon: Lexicon, noise: float, noise_seed: int) -> Lexicon:
@@ -62,7 +64,7 @@ def decoder_baseline(
     """Assigns hints to keywords by cosine."""
 
     def params(lexicon: Lexicon) -> baseline.GuesserParams:
-        choice = Choice(lapse=lapse, sharpness=BASELINE_SHARPNESS)
+        choice = Choice(BASELINE_ALPHA, lapse, BASELINE_SHARPNESS)
         return baseline.GuesserParams(_own(lexicon, noise, noise_seed), choice)
 
     return NamedMind("", baseline.baseline_decoder(assignment=assignment, exclude_used=exclude_used), params)
@@ -78,7 +80,7 @@ def interceptor_baseline(
     """Assigns hints to slots by the cosine with the mean of each slot's past hints."""
 
     def params(lexicon: Lexicon) -> baseline.GuesserParams:
-        choice = Choice(lapse=lapse, sharpness=BASELINE_SHARPNESS)
+        choice = Choice(BASELINE_ALPHA, lapse, BASELINE_SHARPNESS)
         return baseline.GuesserParams(_own(lexicon, noise, noise_seed), choice)
 
     return NamedMind("", baseline.baseline_interceptor(assignment=assignment, exclude_used=exclude_used), params)
@@ -98,6 +100,19 @@ def decoder_literal(
         return LiteralParams(_own(lexicon, noise, noise_seed), beta, Choice(alpha, lapse))
 
     return NamedMind("", literal_decoder(rule=rule), params)
+
+
+def decoder_uncertain(
+    sigma: float = 0.1, beta: float = BETA, lapse: float = 0.0, noise: float = 0.0, noise_seed: int = 1
+) -> NamedMind:
+    """A literal decoder whose cosines have noise of scale sigma that the one who models it cannot know."""
+    if sigma <= 0 or beta <= 0:
+        raise UnknownMind(f"uncertain: sigma={sigma}, beta={beta}: both must be above 0 (literal has no noise)")
+
+    def params(lexicon: Lexicon) -> LiteralParams:
+        return LiteralParams(_own(lexicon, noise, noise_seed), beta, Choice(UNCERTAIN / (sigma * beta), lapse))
+
+    return NamedMind("", literal_decoder(rule="softmax"), params)
 
 
 def interceptor_bayesian(
@@ -130,8 +145,12 @@ def encoder_rational(
     alpha: float = 20.0,
     decoder: str = "literal",
     interceptor: str = "bayesian",
+    screen: bool = False,
     utility: str = "survival",
     leak: float = 0.3,
+    misdirection: float = 0.2,
+    miscommunication_risk: float = 0.01,
+    interception_risk: float = 0.15,
     seed: int = 0,
     lapse: float = 0.0,
     noise: float = 0.0,
@@ -149,6 +168,7 @@ def encoder_rational(
         tuple(model.mind for model in interceptors),
         count=k,
         pool=pool,
+        screen=screen,
         utility=utility,
     )
 
@@ -162,6 +182,9 @@ def encoder_rational(
             jnp.zeros(len(interceptors)),
             alpha=alpha,
             leak_weight=leak,
+            miscommunication_risk=miscommunication_risk,
+            interception_risk=interception_risk,
+            misdirection_weight=misdirection,
             seed=seed,
             lapse=lapse,
         )
@@ -188,7 +211,12 @@ def decoder_pragmatic(
 
 MINDS: dict[Role, dict[str, Callable[..., NamedMind]]] = {
     Role.ENCODER: {"baseline": encoder_baseline, "rational": encoder_rational},
-    Role.DECODER: {"baseline": decoder_baseline, "literal": decoder_literal, "pragmatic": decoder_pragmatic},
+    Role.DECODER: {
+        "baseline": decoder_baseline,
+        "literal": decoder_literal,
+        "uncertain": decoder_uncertain,
+        "pragmatic": decoder_pragmatic,
+    },
     Role.INTERCEPTOR: {"baseline": interceptor_baseline, "bayesian": interceptor_bayesian},
 }
 

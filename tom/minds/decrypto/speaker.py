@@ -26,10 +26,17 @@ class Speaker(NamedTuple):
     table: Float[Array, "N W"] | None = None
 
 
-def log_likelihood(speaker: Speaker, lexicon: Lexicon, hints: Int[Array, "..."]) -> Float[Array, "... W"]:
-    """log S(h | k) of given hints (indices of known words) for every keyword, nats."""
-    rows = speaker.beta * lexicon.similarity[hints] if speaker.table is None else speaker.table[hints]
-    return rows - speaker.log_total
+def log_likelihood(
+    speaker: Speaker, lexicon: Lexicon, hints: Int[Array, "..."], keywords: Int[Array, "..."] | None = None
+) -> Float[Array, "..."]:
+    """log S(h | k), nats, of hints (indices of known words) for every keyword: [..., W]; or for the keywords given.
+
+    keywords: broadcastable to the hints; then the result has their common shape.
+    """
+    place = hints if keywords is None else (hints, keywords)
+    total = speaker.log_total if keywords is None else speaker.log_total[keywords]
+    log_weight = speaker.beta * lexicon.similarity[place] if speaker.table is None else speaker.table[place]
+    return log_weight - total
 
 
 def literal_speaker(lexicon: Lexicon, beta: Float[Array, ""] | float = BETA) -> Speaker:

@@ -1,0 +1,158 @@
+"""The command line: `otherminds run`, `simulate`, `compare`, `validate`."""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+# Everything heavy (jax, openai, matplotlib) is imported inside the commands, so that --help answers at once.
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ROLES = ("encoder", "decoder", "interceptor")
+
+
+class OneLine(click.ClickException):
+    """A wrong call: one line on stderr, exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"otherminds: {self.format_message()}", err=True)
+
+
+@contextlib.contextmanager
+def _one_line_errors() -> "Iterator[None]":
+    """Turns what a user can mend into one line and exit code 2; anything else is a fault and shows its trace."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise OneLine(str(error).replace("\n", " ")) from None
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="otherminds")
+def main() -> None:
+    """Minds that reason about minds: play games between rational minds and language models, and compare them."""
+    cache = os.environ.get("JAX_COMPILATION_CACHE_DIR")
+    if cache is None:  # compiled programs are kept between calls
+        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(base / "otherminds" / "jax")
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+
+
+@main.group()
+def run() -> None:
+    """Play agents of any kind against each other, write the log, and compare them with every mind."""
+
+
+@main.group()
+def simulate() -> None:
+    """Play minds alone, thousands of games at once."""
+
+
+def _words(command: Any) -> Any:
+    command = click.option("--keywords", type=click.Path(), help="File of keywords, one a line.")(command)
+    return click.option(
+        "--vectors", type=click.Path(), help="Word vectors: GloVe text, word2vec text or .bin, fastText text."
+    )(command)
+
+
+def _comparison(command: Any) -> Any:
+    command = click.option(
+        "--lapse", default=0.05, show_default=True, help="Every mind's probability of a uniformly random choice."
+    )(command)
+    return click.option(
+        "--minds",
+        "mind_specs",
+        multiple=True,
+        metavar="ROLE=MIND[,MIND...]",
+        help="Minds that shadow a role's decisions, such as decoder=literal,baseline. Repeat for other roles.",
+    )(command)
+
+
+@run.command("decrypto")
+@click.option("--encoder", help="Agents, comma-separated: baseline, rational, provider/name or `model`.")
+@click.option("--decoder", help="baseline, literal, pragmatic, provider/name or `model`.")
+@click.option("--interceptor", help="baseline, bayesian, provider/name or `model`.")
+@click.option("--model", help="The language model, provider/name.  [default: local/smollm2 where it is installed]")
+@click.option("--base-url", help="OpenAI-compatible server to ask instead of the provider's own.")
+@click.option(
+    "--design",
+    type=click.Choice(["one-at-a-time", "cube"]),
+    default="one-at-a-time",
+    show_default=True,
+    help="Which agents sit together: the first of each list with the others in turn, or every combination.",
+)
+@click.option("--episodes", default=1, show_default=True, help="Games per table and seed.")
+@click.option("--seeds", default=2, show_default=True, help="Number of seeds: 0, 1, ...")
+@click.option("--temperature", type=float, help="Of the language model.  [default: the server's]")
+@click.option("--max-tokens", type=int, help="Of one answer.")
+@click.option("--max-attempts", default=3, show_default=True, help="Answers per decision before it counts as failed.")
+@click.option("--max-connections", default=10, show_default=True, help="Calls in flight at once.")
+@click.option("--timeout", default=120.0, show_default=True, help="Seconds that an answer may be silent.")
+@click.option("--continue-after-loss", is_flag=True, help="Play on to the last turn after a loss.")
+@_words
+@_comparison
+@click.option("--out", type=click.Path(), help="Folder of log and report.  [default: runs/decrypto-<settings>]")
+def run_decrypto(**options: Any) -> None:
+    """Decrypto: a language model beside rational players, every decision compared.
+
+    Minds take options after a colon: rational:pool=100,interceptor=baseline. The same command goes on where an
+    earlier call was stopped. Exit code 1: games finished, but some answers of a model failed.
+    """
+    with _one_line_errors():
+        from otherminds.tom.experiments import console
+
+        asked = {role: options.pop(role) or "" for role in ROLES}
+        failed = console.run_decrypto(asked, options.pop("model"), **options)
+    sys.exit(1 if failed else 0)
+
+
+@simulate.command("decrypto")
+@click.option("--encoder", default="baseline,rational", show_default=True, help="Minds, comma-separated.")
+@click.option("--decoder", default="literal", show_default=True, help="Minds, comma-separated.")
+@click.option("--interceptor", default="baseline,bayesian", show_default=True, help="Minds, comma-separated.")
+@click.option("--games", default=1000, show_default=True, help="Games for every combination of the lists.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--chunk", type=int, help="Games computed at once.  [default: by device]")
+@_words
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def simulate_decrypto(**options: Any) -> None:
+    """Decrypto between minds alone: survival, turns and tokens, with standard errors."""
+    with _one_line_errors():
+        from otherminds.tom.experiments import console
+
+        console.simulate_decrypto({role: options.pop(role) for role in ROLES}, **options)
+
+
+@main.command()
+@click.argument("logs", nargs=-1, required=True, type=click.Path())
+@_words
+@_comparison
+@click.option("--out", type=click.Path(), help="Folder of the report.  [default: beside the first log]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def compare(logs: "Sequence[str]", **options: Any) -> None:
+    """Shadow every decision of LOGS with every mind: tables, report.html, figures, CSV."""
+    with _one_line_errors():
+        from otherminds.tom.experiments import console
+
+        console.compare_logs([Path(log) for log in logs], **options)
+
+
+@main.command()
+@click.argument("logs", nargs=-1, required=True, type=click.Path())
+def validate(logs: "Sequence[str]") -> None:
+    """Check that LOGS are whole: every line against the schema, every game against the rules."""
+    with _one_line_errors():
+        from otherminds.tom.experiments.validate import validate_log
+
+        for log in logs:
+            click.echo(validate_log(Path(log)))
+
+
+if __name__ == "__main__":
+    main()

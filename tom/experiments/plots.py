@@ -1,0 +1,509 @@
+"""Figures of the report, as PNG files. Each function draws one figure and leaves no state of matplotlib behind."""
+
+import math
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from otherminds.games.decrypto.rules import CODES, SLOTS
+from otherminds.tom.experiments.compare import UNIFORM, Outcome, Row
+from otherminds.tom.experiments.trajectory import Trajectory
+
+INK, FAINT, RULE = "#1c2430", "#5f6b7a", "#d5dae1"
+SLOT_COLOURS = ("#0072b2", "#d55e00", "#007a5a", "#a3458b")  # after Okabe and Ito, told apart by colour-blind eyes
+COLOURS = (*SLOT_COLOURS, "#56a5d8", "#b8860b", "#444c57")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+GOOD, BAD = "#0072b2", "#b3400a"
+DOTTED = (0, (2, 1.5))
+STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "text.parse_math": False,  # agents and hints are other people's text: a $ is a $
+    "text.usetex": False,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "hatch.linewidth": 0.6,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+}
+RESOLUTION = 180  # dots per inch
+WIDTH = 10.0  # inches, about as wide as a page on a laptop, so that a point there is a point here
+LINE = 0.19  # inches, a line of text
+
+
+def wrapped(text: str, width: int) -> str:
+    """The text in lines of at most `width` characters, broken after a blank, colon or comma where that will do."""
+    lines = [""]
+    for piece in _pieces(" ".join(text.split()), width, (r"(?<=[\s:,;+])", r"(?<=[/=_.-])")):
+        if lines[-1] and len((lines[-1] + piece).rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.strip() for line in lines)
+
+
+def _pieces(text: str, width: int, breaks: tuple[str, ...]) -> list[str]:
+    """The text cut at the first kind of break, and pieces that are still too long at the others, or anywhere."""
+    if len(text) <= width:
+        return [text]
+    if not breaks:
+        return [text[start : start + width] for start in range(0, len(text), width)]
+    return [piece for part in re.split(breaks[0], text) for piece in _pieces(part, width, breaks[1:])]
+
+
+def _height(text: str) -> float:
+    """Inches that a text of several lines takes."""
+    return LINE * (text.count("\n") + 1)
+
+
+@contextmanager
+def _figure(path: Path, height: float) -> Iterator[Any]:
+    """A figure of WIDTH x height inches, written to `path` at the end."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # a box stands for it
+        figure = Figure(figsize=(WIDTH, height))
+        FigureCanvasAgg(figure)
+        yield figure
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=RESOLUTION)
+
+
+def _axes(figure: Any, left: float, top: float, width: float, height: float, **options: Any) -> Any:
+    """Axes at a place given in inches from the figure's upper left corner."""
+    total = figure.get_size_inches()[1]
+    return figure.add_axes((left / WIDTH, 1 - (top + height) / total, width / WIDTH, height / total), **options)
+
+
+def _write(figure: Any, left: float, top: float, text: str, **options: Any) -> None:
+    """Text at a place given in inches from the figure's upper left corner."""
+    figure.text(left / WIDTH, 1 - top / figure.get_size_inches()[1], text, **options)
+
+
+def _middles(heights: Sequence[float]) -> Float[np.ndarray, " N"]:
+    """Where the middles of rows of these heights lie."""
+    return np.cumsum(heights) - np.array(heights) / 2
+
+
+def _plain_log(axis: Any) -> None:
+    """Ticks of a log axis as plain numbers, 0.001 or 1,000."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(10))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+# --- agents and minds -----------------------------------------------------------------------------------------------
+
+
+class _Panel(NamedTuple):
+    """The heat map of one role; heights in inches."""
+
+    role: str
+    rows: list[Row]
+    agents: list[str]
+    minds: list[str]  # the uniform one last
+    labels: list[str]
+    heights: list[float]
+
+
+def mind_heat_maps(rows: Sequence[Row], path: Path) -> None:
+    """Agents x minds for each role: the mean log score in every cell, nats per decision.
+
+    rows: of `compare.compare`. The colour is the gain over the uniform mind, nats per decision, on one scale for all
+    roles; an agent's best mind has a frame and bold type, a cell without a scored decision is hatched.
+    Raises: ValueError without rows.
+    """
+    if not rows:
+        raise ValueError("rows: there is none, so there is nothing to draw")
+    even = {(row.role, row.agent): row.log_score for row in rows if row.mind == UNIFORM}
+    gains = {row: row.log_score - even.get((row.role, row.agent), math.nan) for row in rows}
+    largest = max((abs(gain) for gain in gains.values() if math.isfinite(gain)), default=1.0)
+    limit = max(1.0, math.ceil(2 * largest) / 2)
+    panels = [_panel(role, rows) for role in dict.fromkeys(row.role for row in rows)]
+    left, gap = 2.3, 0.15  # gap: between the minds and the uniform one, in cells
+    cell = min(1.5, (WIDTH - left - 0.2) / (max(len(panel.minds) for panel in panels) + gap))
+    characters = max(6, int(cell / 0.092))
+    heads = [0.24 + max(_height(wrapped(mind, characters)) for mind in panel.minds) for panel in panels]
+    total = sum(heads) + sum(sum(panel.heights) + 0.22 for panel in panels)
+    with _figure(path, total + 0.95) as figure:
+        top = 0.1
+        for panel, head in zip(panels, heads, strict=True):
+            top += head
+            _write(figure, 0.1, top - 0.08, panel.role.capitalize(), weight="bold", size=12)
+            axes = _axes(figure, left, top, (len(panel.minds) + gap) * cell, sum(panel.heights))
+            axes.set(xlim=(0, len(panel.minds) + gap), ylim=(sum(panel.heights), 0))
+            axes.spines[:].set_visible(False)
+            axes.tick_params(length=0, labelsize=9.5)
+            edges = {mind: j + gap * (mind == UNIFORM) for j, mind in enumerate(panel.minds)}
+            axes.set_xticks([edge + 0.5 for edge in edges.values()], [wrapped(mind, characters) for mind in edges])
+            axes.xaxis.tick_top()
+            axes.set_yticks(_middles(panel.heights), panel.labels)
+            for row in panel.rows:
+                i = panel.agents.index(row.agent)
+                _cell(axes, row, gains[row] / limit, edges[row.mind], _middles(panel.heights)[i], panel.heights[i])
+            top += sum(panel.heights) + 0.22
+        bar = _axes(figure, left, top + 0.1, 4.2, 0.16, yticks=[])
+        bar.imshow([[_shade(share) for share in np.linspace(-1, 1, 201)]], aspect="auto", extent=(-limit, limit, 0, 1))
+        bar.spines[:].set_visible(False)
+        bar.tick_params(labelsize=9)
+        bar.set_xlabel("gain over uniform (nats per decision)", size=9.5)
+        note = "number: mean log score (nats per decision)"
+        _write(figure, left + 4.5, top + 0.18, note, size=9.5, va="center")
+
+
+def _panel(role: str, rows: Sequence[Row]) -> _Panel:
+    rows = [row for row in rows if row.role == role]
+    agents = {row.agent: row for row in rows}
+    minds = sorted(dict.fromkeys(row.mind for row in rows), key=lambda mind: mind == UNIFORM)
+    labels = []
+    for agent, row in agents.items():
+        notes = [f"{row.failed} failed"] * (row.failed > 0) + [f"{row.unknown} left out"] * (row.unknown > 0)
+        label = f"{wrapped(agent, 26)}\nn = {row.decisions + row.failed:,}"
+        labels.append(f"{label} ({', '.join(notes)})" if notes else label)
+    return _Panel(role, rows, list(agents), minds, labels, [max(0.56, _height(label) + 0.16) for label in labels])
+
+
+def _cell(axes: Any, row: Row, share: float, left: float, middle: float, height: float) -> None:
+    """One cell of a heat map. share: of the colour scale, -1 to 1."""
+    from matplotlib.patches import Rectangle
+
+    empty = math.isnan(row.log_score)
+    colour = (0.96, 0.97, 0.98) if empty else _shade(share)
+    frame = {"edgecolor": INK, "linewidth": 2.2} if row.best else {"edgecolor": RULE, "linewidth": 0}
+    box = Rectangle((left + 0.02, middle - height / 2 + 0.02), 0.96, height - 0.04, facecolor=colour, **frame)
+    box.set(hatch="////" if empty else None, zorder=3 if row.best else 2)
+    axes.add_patch(box)
+    number = "\N{EN DASH}" if empty else f"{row.log_score:.2f}".replace("-", "\N{MINUS SIGN}")
+    ink = "white" if np.dot(colour, (0.299, 0.587, 0.114)) < 0.5 else INK
+    text = axes.text(left + 0.5, middle, number + "\nbest" * row.best, ha="center", va="center", color=ink, zorder=4)
+    text.set(weight="bold" if row.best else "normal", linespacing=1.15)
+
+
+def _shade(share: float) -> tuple[float, float, float]:
+    """Blue for 1, near white for 0, brown for -1, grey for NaN; the ends are dark, and far apart to every eye."""
+    if not math.isfinite(share):
+        return (0.9, 0.9, 0.9)
+    ends = ((0.45, 0.71, 0.87), (0.02, 0.27, 0.51)) if share > 0 else ((0.99, 0.72, 0.42), (0.64, 0.24, 0.02))
+    stops = np.array([(0.98, 0.98, 0.98), *ends])
+    return tuple(float(np.interp(min(abs(share), 1.0), (0, 0.5, 1), stop)) for stop in stops.T)
+
+
+# --- outcomes -------------------------------------------------------------------------------------------------------
+
+
+def outcome_bars(outcomes: Sequence[Outcome], path: Path) -> None:
+    """Turns survived, miscommunications and interceptions of every table: means over games.
+
+    Whiskers: standard deviation over seeds of the seeds' means, where there is more than one seed.
+    Raises: ValueError without outcomes.
+    """
+    if not outcomes:
+        raise ValueError("outcomes: no finished game, so there is nothing to draw")
+    labels = [[wrapped(agent, 17) for agent in outcome.agents] for outcome in outcomes]
+    rows = [max(0.42, max(map(_height, cells)) + 0.16) for cells in labels]
+    middles, top = _middles(rows), 0.42
+    tokens = max(2.0, *(_reach(o, name) for o in outcomes for name in ("miscommunications", "interceptions")))
+    measures = (  # title, unit, field, colour, how far the axis reaches
+        ("Turns survived", "turns per game", "turns", COLOURS[6], max(_reach(o, "turns") for o in outcomes)),
+        ("Miscommunications", "tokens per game", "miscommunications", COLOURS[1], tokens),
+        ("Interceptions", "tokens per game", "interceptions", COLOURS[0], tokens),
+    )
+    with _figure(path, top + sum(rows) + 0.85) as figure:
+        table = _axes(figure, 0, top, WIDTH, sum(rows), zorder=-1, xlim=(0, WIDTH), ylim=(sum(rows), 0))
+        table.axis("off")
+        for edge in (0.0, *np.cumsum(rows)[:-1]):
+            table.axhline(edge, color=RULE, linewidth=0.8)
+        columns = (0.1, 1.55, 3.0, 4.42)
+        heads = ("Encoder", "Decoder", "Interceptor", "Games")
+        for x, head in zip(columns, heads, strict=True):
+            _write(figure, x, top - 0.13, head, weight="bold", size=9.5)
+        for outcome, cells, middle in zip(outcomes, labels, middles, strict=True):
+            for x, cell in zip(columns, (*cells, f"{outcome.games:,}"), strict=True):
+                table.text(x, middle, cell, va="center_baseline", size=9.5, linespacing=1.2)
+        for place, (title, unit, name, colour, reach) in enumerate(measures):
+            left = 5.2 + 1.6 * place
+            _write(figure, left, top - 0.13, title, weight="bold", size=9.5)
+            axes = _axes(figure, left, top, 1.4, sum(rows), xlim=(0, 1.33 * reach), ylim=(sum(rows), 0), yticks=[])
+            axes.patch.set_visible(False)
+            step = math.ceil(reach / 5)
+            axes.set_xticks(range(0, math.floor(reach) + 1, step))
+            axes.tick_params(labelsize=9)
+            axes.set_xlabel(unit, size=9.5)
+            for outcome, middle in zip(outcomes, middles, strict=True):
+                value, spread = getattr(outcome, name), getattr(outcome, f"{name}_spread")
+                axes.barh(middle, value, height=0.2, color=colour)
+                if math.isfinite(spread):  # a count is not below 0
+                    whisker = [[min(spread, value)], [spread]]
+                    axes.errorbar(value, middle, xerr=whisker, color=INK, capsize=3, linewidth=1.1)
+                number = f"{value:.2f}".rstrip("0").rstrip(".")
+                axes.text(_reach(outcome, name) + 0.05 * reach, middle, number, va="center_baseline", size=8.5)
+        spread_shown = any(math.isfinite(outcome.turns_spread) for outcome in outcomes)
+        note = "Bars: means over games." + " Whiskers: standard deviation over seeds." * spread_shown
+        _write(figure, 0.1, top + sum(rows) + 0.7, note, size=9, color=FAINT)
+
+
+def _reach(outcome: Outcome, name: str) -> float:
+    """How far the bar and its whisker go."""
+    spread = getattr(outcome, f"{name}_spread")
+    return getattr(outcome, name) + (spread if math.isfinite(spread) else 0.0)
+
+
+# --- an interceptor's belief ----------------------------------------------------------------------------------------
+
+FLOOR = 1e-4  # smaller beliefs are drawn here, with an open mark
+
+
+def belief_trajectory(trajectory: Trajectory, path: Path) -> None:
+    """An interceptor's belief in the true keyword of each slot over the turns, and in the true code at every turn.
+
+    Under it the hints that each slot's belief was drawn from. Interceptions and the decoder's errors are marked.
+    Raises: ValueError for a mind without a belief about keywords.
+    """
+    if trajectory.log_true_keywords is None:
+        raise ValueError(f"{trajectory.mind!r} has no belief about keywords; follow a bayesian interceptor")
+    turns = len(trajectory.codes)
+    with _figure(path, 7.55) as figure:
+        for draw, top, height in ((_draw_beliefs, 0.4, 2.6), (_draw_code, 3.55, 1.45), (_draw_hints, 5.45, 1.5)):
+            axes = _axes(figure, 0.85, top, WIDTH - 2.6, height, xlim=(0.5, turns + 0.5), xticks=range(1, turns + 1))
+            axes.tick_params(axis="x", length=0)
+            for turn in range(2, turns + 1, 2):
+                axes.axvspan(turn - 0.5, turn + 0.5, color="#f3f5f8", zorder=0, linewidth=0)
+            draw(axes, trajectory)
+
+
+def _draw_beliefs(axes: Any, trajectory: Trajectory) -> None:
+    believed, count = np.exp(trajectory.log_true_keywords), len(trajectory.keyword_list)
+    low = max(min(believed.min(), 1 / count) / 2, FLOOR)
+    moments = np.arange(len(believed)) + 0.5
+    axes.axhline(1 / count, color=FAINT, linewidth=0.9, linestyle=(0, (4, 3)))
+    for slot in range(SLOTS):
+        shown, below = np.maximum(believed[:, slot], low), believed[:, slot] < low
+        style = {"color": SLOT_COLOURS[slot], "marker": MARKERS[slot], "clip_on": False}
+        axes.plot(moments, shown, linewidth=2, markersize=5.5, zorder=3, **style)
+        axes.plot(moments[below], shown[below], linestyle="none", markerfacecolor="white", zorder=4, **style)
+    axes.set(yscale="log", ylim=(low, 1.0), xticklabels=[], ylabel="P(true keyword)")
+    _plain_log(axes.yaxis)
+    axes.set_title("Belief in each slot's true keyword, before the game and after every turn", pad=9)
+    faint = {"textcoords": "offset points", "size": 8.5, "color": FAINT}
+    axes.annotate(f"1/{count} (chance)", (0.5, 1 / count), (4, -4), va="top", **faint)
+    if (believed < low).any():
+        axes.annotate(f"open mark: below {low:g}", (0, 0), (8, 6), xycoords="axes fraction", **faint)
+    places = 1 - np.log10(np.maximum(believed[-1], low)) / math.log10(low)  # 0 to 1 up the axis
+    for slot, place in enumerate(_spread(places, 0.085)):
+        text = f"{slot + 1}  {wrapped(trajectory.true_keywords[slot], 18)}"
+        label = axes.text(1.015, place, text, transform=axes.transAxes, va="center", weight="bold", size=9.5)
+        label.set_color(SLOT_COLOURS[slot])
+
+
+def _spread(places: Float[np.ndarray, " N"], apart: float) -> Float[np.ndarray, " N"]:
+    """The places, in 0 to 1, moved as little as needed to stand `apart` from each other."""
+    order = np.argsort(places, kind="stable")
+    moved = places[order].astype(float)
+    for _ in range(100):
+        for i in range(len(moved) - 1):
+            overlap = max(apart - (moved[i + 1] - moved[i]), 0.0)
+            moved[i : i + 2] += (-overlap / 2, overlap / 2)
+        moved += max(-moved[0], 0.0) - max(moved[-1] - 1, 0.0)
+    spread = np.empty_like(moved)
+    spread[order] = moved
+    return spread
+
+
+def _draw_code(axes: Any, trajectory: Trajectory) -> None:
+    given = np.exp(trajectory.log_true_code)
+    dotted = {"color": INK, "linewidth": 1.3, "linestyle": DOTTED}
+    star, cross = {"marker": "*", "markersize": 14, "color": GOOD}, {"marker": "X", "markersize": 9, "color": BAD}
+    happened = zip(given, trajectory.intercepted, trajectory.missed, strict=True)
+    for turn, (value, caught, missed) in enumerate(happened, 1):
+        chance = 1 / (len(CODES) - turn + 1)
+        axes.bar(turn, value, width=0.52, color="#8a95a5", zorder=2)
+        axes.plot([turn - 0.38, turn + 0.38], [chance] * 2, zorder=3, **dotted)
+        axes.text(turn, max(value, chance) + 0.04, f"{value:.2f}", ha="center", size=8.5, color=FAINT)
+        if caught:
+            axes.plot(turn - 0.1 * missed, 1.19, clip_on=False, **star)
+        if missed:
+            axes.plot(turn + 0.1 * caught, 1.19, clip_on=False, **cross)
+    axes.set(ylim=(0, 1.3), yticks=[0, 0.5, 1], xticklabels=[], ylabel="P(true code)")
+    axes.set_title("Probability that it gave to the true code, before the guess", pad=9)
+    key = {"transform": axes.transAxes, "clip_on": False}
+    axes.plot(1.035, 0.90, **star, **key)
+    axes.plot(1.035, 0.70, **cross, **key)
+    axes.plot([1.015, 1.055], [0.45] * 2, **dotted, **key)
+    for height, text in ((0.90, "interception"), (0.70, "decoder wrong"), (0.45, "chance among\nunused codes")):
+        axes.text(1.065, height, text, va="center", size=9, linespacing=1.1, **key)
+
+
+def _draw_hints(axes: Any, trajectory: Trajectory) -> None:
+    turns = len(trajectory.codes)
+    axes.set(ylim=(SLOTS + 0.5, 0.5), yticks=range(1, SLOTS + 1), ylabel="slot", xlabel="turn")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    axes.set_title("Hints, by the slot they were about", pad=6)
+    for colour, label in zip(SLOT_COLOURS, axes.get_yticklabels(), strict=True):
+        label.set(color=colour, weight="bold")
+    size = 9 if turns <= 8 else max(4.5, 72 / turns)
+    middle = {"ha": "center", "va": "center", "linespacing": 0.95}
+    for turn, (hints, code) in enumerate(zip(trajectory.hints, trajectory.codes, strict=True), 1):
+        if hints is None:
+            axes.text(turn, 2.5, "no\nhints", size=size, color=BAD, **middle)
+        for digit, hint in zip(CODES[code], hints or (), strict=False):
+            lines = wrapped(hint, max(7, int(98 / turns))).split("\n")
+            text = "\n".join(lines[:2]) + "\N{HORIZONTAL ELLIPSIS}" * (len(lines) > 2)
+            axes.text(turn, digit + 1, text, size=size - (len(lines) > 1), color=SLOT_COLOURS[digit], **middle)
+
+
+# --- nearness of hints ----------------------------------------------------------------------------------------------
+
+
+def hint_nearness(ranks: Mapping[str, Int[np.ndarray, "_"]], path: Path) -> None:
+    """How near each encoder's hints are to their keywords: the share within a rank, and every hint as a mark.
+
+    ranks: for each encoder the ranks of its known hints; rank 1 is the noun nearest to the keyword.
+    Raises: ValueError if there is no encoder.
+    """
+    from matplotlib.ticker import PercentFormatter
+
+    if not ranks:
+        raise ValueError("ranks: no encoder, so there is nothing to draw")
+    labels = [f"{wrapped(agent, 26)}\n{len(own):,} hints" for agent, own in ranks.items()]
+    rows = [max(0.42, _height(label) + 0.1) for label in labels]
+    middles, curves = _middles(rows), 2.5
+    most = max(100, *(int(own.max(initial=1)) for own in ranks.values()))
+    options = {"xscale": "log", "xlim": (0.8, 1.6 * most)}
+    random = np.random.default_rng(0)
+    with _figure(path, curves + sum(rows) + 1.4) as figure:
+        upper = _axes(figure, 2.3, 0.35, WIDTH - 2.5, curves, ylim=(0, 1.02), **options)
+        lower = _axes(figure, 2.3, curves + 0.7, WIDTH - 2.5, sum(rows), ylim=(sum(rows), 0), **options)
+        for axes in (upper, lower):
+            _plain_log(axes.xaxis)
+            for rank in (16, 200):
+                axes.axvline(rank, color=RULE, linewidth=1, zorder=0)
+        for rank in (16, 200):
+            upper.text(rank, 1.04, str(rank), ha="center", size=8.5, color=FAINT)
+        upper.set_xticklabels([])
+        upper.yaxis.set_major_formatter(PercentFormatter(1.0))
+        upper.set_ylabel("share of hints within rank")
+        lower.set_yticks(middles, labels, size=9.5)
+        lower.tick_params(axis="y", length=0)
+        lower.spines["left"].set_visible(False)
+        lower.set_xlabel("rank among the nouns by nearness to the keyword (1 = nearest; black bar: median)")
+        for place, (own, label) in enumerate(zip(ranks.values(), lower.get_yticklabels(), strict=True)):
+            colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+            label.set_color(colour)
+            if not len(own):
+                lower.text(1, middles[place], "no hint with a known vector", va="center", size=9, color=FAINT)
+                continue
+            x = np.concatenate([[0.8], np.sort(own), [1.6 * most]])
+            y = np.concatenate([[0.0], np.arange(1, len(own) + 1) / len(own), [1.0]])
+            upper.step(x, y, where="post", color=colour, linewidth=1.8)
+            some = np.unique(np.linspace(0, len(own) - 1, 8).astype(int)) + 1  # marks tell crossing lines apart
+            upper.plot(x[some], y[some], color=colour, marker=marker, markersize=5.5, linestyle="none")
+            heights = middles[place] + random.uniform(-0.25, 0.25, len(own)) * rows[place]
+            fade = max(0.15, min(0.8, 30 / len(own) ** 0.75))
+            lower.scatter(np.sort(own), heights, s=18, marker=marker, color=colour, alpha=fade, linewidths=0)
+            bar = middles[place] + np.array([-0.38, 0.38]) * rows[place]
+            lower.plot([np.median(own)] * 2, bar, color=INK, linewidth=2.4, solid_capstyle="butt", zorder=4)
+
+
+# --- survival and the pool ------------------------------------------------------------------------------------------
+
+
+class PoolSurvival(NamedTuple):
+    """How many of the games with one setting were survived."""
+
+    label: str  # the encoder's setting and the interceptor
+    pool: int | None  # nouns that hints come from, R; None: no limit
+    games: int
+    survived: int
+
+
+def wilson(successes: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
+    """The score interval of a binomial probability, (p + z²/2n ∓ z √(p (1 - p)/n + z²/4n²)) / (1 + z²/n).
+
+    p = successes/n, n = trials; z: standard errors, 1.96 for 95%.
+    Returns: (low, high), which is (0, 1) without trials.
+    Raises: ValueError unless 0 <= successes <= trials.
+    Source: Wilson (1927).
+    """
+    if not 0 <= successes <= trials:
+        raise ValueError(f"successes={successes}, trials={trials}: successes are counted among the trials")
+    if not trials:
+        return 0.0, 1.0
+    share, weight = successes / trials, z * z / trials
+    half = z * math.sqrt(share * (1 - share) / trials + weight / (4 * trials))
+    low, high = ((share + weight / 2 + sign * half) / (1 + weight) for sign in (-1, 1))
+    return max(0.0, min(low, share)), min(1.0, max(high, share))
+
+
+def survival_against_pool(table: Iterable[PoolSurvival | tuple[str, int | None, int, int]], path: Path) -> None:
+    """Survival probability against the pool size R, one line per label, with Wilson's 95% intervals.
+
+    table: records (label, pool, games, survived), pool None for no limit, which becomes the last point.
+    Raises: ValueError without a game, and for a pool below 1.
+    """
+    from matplotlib.ticker import NullLocator
+
+    records = [record for record in (PoolSurvival(*record) for record in table) if record.games]
+    if not records:
+        raise ValueError("table: no games, so there is nothing to draw")
+    if odd := [record for record in records if record.pool is not None and record.pool < 1]:
+        raise ValueError(f"pool={odd[0].pool}: a pool has at least one noun; None stands for no limit")
+    pools = sorted({record.pool for record in records if record.pool is not None})
+    endless = any(record.pool is None for record in records)
+    low, high = (pools[0], pools[-1]) if pools else (1, 1)
+    step = max((high / low) ** 0.16, 1.6)  # from the last pool to "no limit", a factor on the log axis
+    end = high * step if pools else 1.0
+    legend = {record.label: wrapped(record.label, 24) for record in records}
+    height = max(3.9, sum(map(_height, legend.values())) + 0.12 * len(legend))
+    with _figure(path, height + 0.95) as figure:
+        axes = _axes(figure, 0.85, 0.25, WIDTH - 3.6, height, xscale="log", ylim=(-0.02, 1.02), axisbelow=True)
+        axes.grid(axis="y", color=RULE, linewidth=0.6)
+        axes.set_xlim(low / step**0.35, (end if endless else high) * step**0.35)
+        axes.set_xticks([*pools, end] if endless else pools, [f"{pool:,}" for pool in pools] + ["no limit"] * endless)
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xlabel("pool size R (nouns nearest to the keyword that hints come from)")
+        axes.set_ylabel("survival probability (95% interval)")
+        if endless and pools:
+            axes.axvline(high * math.sqrt(step), color=RULE, linewidth=1, linestyle=(0, (3, 3)))
+        for place, (label, text) in enumerate(legend.items()):
+            own = sorted((r for r in records if r.label == label), key=lambda r: (r.pool is None, r.pool or 0))
+            shift = step ** (0.16 * (place - (len(legend) - 1) / 2) / max(len(legend) - 1, 1))  # whiskers side by side
+            x = shift * np.array([end if record.pool is None else record.pool for record in own])
+            y = np.array([record.survived / record.games for record in own])
+            whiskers = np.abs(np.array([wilson(record.survived, record.games) for record in own]).T - y)
+            style = {"color": COLOURS[place % len(COLOURS)], "zorder": 3}
+            mark = {
+                "marker": MARKERS[place % len(MARKERS)],
+                "markersize": 6.5,
+                "markeredgecolor": "white",
+                "markeredgewidth": 0.6,
+            }
+            line = "-" if place < len(COLOURS) else (0, (5, 2))
+            limited = len(own) - (own[-1].pool is None)
+            axes.errorbar(x, y, yerr=whiskers, fmt="none", elinewidth=1.3, capsize=3, color=style["color"])
+            axes.plot(x[limited - 1 :], y[limited - 1 :], linewidth=1, linestyle=(0, (1, 2)), **style)
+            axes.plot(x[limited:], y[limited:], linestyle="none", **mark, **style)
+            axes.plot(x[:limited], y[:limited], linewidth=1.8, linestyle=line, label=text, **mark, **style)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0, fontsize=9.5, labelspacing=0.7)
