@@ -34,8 +34,7 @@ def rollout(game: Game, minds: tuple, params: tuple, key: PRNGKeyArray) -> tuple
     """
     state = game.init(deal_key(key))
     beliefs = tuple(
-        mind.init(own, None, game.view(state, role))
-        for role, (mind, own) in enumerate(zip(minds, params, strict=True))
+        mind.init(own, None, game.view(state, role)) for role, (mind, own) in enumerate(zip(minds, params, strict=True))
     )
 
     def play_round(carry, round_index):

@@ -97,22 +97,3 @@ def jsd(log_p: Float[Array, "..."], log_q: Float[Array, "..."], axis: Axis = -1)
     pair = jnp.stack(jnp.broadcast_arrays(log_p, log_q))
     log_m = logsumexp(pair, 0) - jnp.log(2.0)
     return (kl(log_p, log_m, axis) + kl(log_q, log_m, axis)) / 2
-
-
-def log_matmul(log_a: Float[Array, "I K"], log_b: Float[Array, "K J"]) -> Float[Array, "I J"]:
-    """log(exp(log_a) @ exp(log_b)), as one matrix product scaled by the maxima of rows and columns.
-
-    Exact to rounding as long as the largest term of each sum is within about 80 nats (float32) of the product of
-    its row's and its column's maximum; a sum without a term in that range comes out as -inf, so use it where ranges
-    are bounded (as cosines are).
-    """
-    top_a = _finite_max(log_a, 1)
-    top_b = _finite_max(log_b, 0)
-    product = jnp.matmul(jnp.exp(log_a - top_a), jnp.exp(log_b - top_b), precision="highest")
-    return jnp.where(product != 0, jnp.log(jnp.where(product != 0, product, 1.0)) + top_a + top_b, -jnp.inf)
-
-
-def _finite_max(log_x: Float[Array, "..."], axis: int) -> Float[Array, "..."]:
-    """The maximum over an axis, kept as 1; 0 where everything is impossible."""
-    top = jnp.max(log_x, axis, keepdims=True)
-    return jnp.where(top != -jnp.inf, top, 0.0)

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from jaxtyping import Array, Float
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 
 @dataclass(frozen=True)
@@ -41,3 +43,16 @@ def memoryless(params: Any, belief: Any, event: Any) -> Any:
     """The `update` of a mind that keeps no belief of its own."""
     del params, event
     return belief
+
+
+def draw(key: PRNGKeyArray, log_p: Float[Array, " A"]) -> Int[Array, ""]:
+    """An index with the probability that log_p (normalised) gives it, from one uniform number by inverting the sum.
+
+    Over thousands of actions this is far cheaper than a random number for each of them.
+    """
+    p = jax.lax.optimization_barrier(jnp.exp(log_p))  # else the running sum may compute each term again
+    cumulative = jnp.cumsum(p)
+    threshold = jax.random.uniform(key, (), log_p.dtype) * cumulative[-1]
+    chosen = jnp.minimum(jnp.searchsorted(cumulative, threshold, side="right"), log_p.shape[0] - 1)
+    # A running sum is rounded differently from entry to entry, so one in a million times it steps at an entry of 0.
+    return jnp.where(p[chosen] > 0, chosen, jnp.argmax(p))

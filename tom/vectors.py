@@ -7,8 +7,8 @@ GloVe text, word2vec text and fastText `.vec` (with a `count dimensions` line), 
 import gzip
 import zlib
 from collections.abc import Collection, Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -22,7 +22,7 @@ _FORMATS = "give GloVe, word2vec or fastText text (.txt, .vec, .gz) or a word2ve
 _DOWNLOAD = "the file is damaged or cut off, get it again"
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: Path) -> BufferedIOBase:
     """The file as bytes, unzipped if it is gzipped."""
     try:
         if not path.is_file():
@@ -41,7 +41,7 @@ def _open(path: Path) -> BinaryIO:
 class _Unzipped(gzip.GzipFile):
     """A gzip file that closes the file under it."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BufferedIOBase) -> None:
         super().__init__(fileobj=file, mode="rb")
         self._under = file
 
@@ -105,7 +105,7 @@ def _is_binary(data: bytes) -> bool:
     return False
 
 
-def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path, file: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
     """Numbered lines from 1, never more than one of them in memory."""
     number = 0
     while line := file.readline(LONGEST_LINE):
@@ -115,7 +115,7 @@ def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield number, line.replace(b"\t", b" ").rstrip(b" \r\n")
 
 
-def _read_text(path: Path, file: BinaryIO, kept: _Kept) -> None:
+def _read_text(path: Path, file: BufferedIOBase, kept: _Kept) -> None:
     count = dimensions = None
     rows = 0
     for number, line in _lines(path, file):
@@ -149,7 +149,7 @@ def _read_text(path: Path, file: BinaryIO, kept: _Kept) -> None:
         raise ValueError(f"{path}, line 1: announces {count} rows, the file has {rows}; {_DOWNLOAD}")
 
 
-def _read_binary(path: Path, file: BinaryIO, kept: _Kept) -> None:
+def _read_binary(path: Path, file: BufferedIOBase, kept: _Kept) -> None:
     head = file.readline(LONGEST_LINE)
     count, dimensions = _header(head)
     size, offset, buffer, start = 4 * dimensions, len(head), b"", 0  # offset: of buffer[start] in the file
@@ -257,3 +257,20 @@ def load_vocabulary(keywords_path: str | Path | None = None, vectors_path: str |
     if not nouns:
         raise ValueError(f"{vectors_path}: no vector for any packaged noun; give vectors of English words")
     return make(nouns, np.stack([found[word] for word in nouns]), keywords, name, found)
+
+
+def with_vectors(vocabulary: Vocabulary, vectors_path: str | Path) -> Vocabulary:
+    """The same words and keywords with the vectors of a file: another player's meanings.
+
+    Returns: a vocabulary in which a noun that the file does not have is all zeros, which stands for unknown.
+    Raises: ValueError as `read_vectors` does, and if a keyword has no vector in the file.
+    """
+    found = read_vectors(vectors_path, {*vocabulary.words, *vocabulary.keywords})
+    if missing := [word for word in vocabulary.keywords if word.casefold() not in found]:
+        raise ValueError(f"{vectors_path}: no vector for the keywords {', '.join(map(repr, missing[:10]))}")
+    nothing = np.zeros_like(next(iter(found.values())))
+    return vocabulary._replace(
+        vectors=np.stack([found.get(word.casefold(), nothing) for word in vocabulary.words]),
+        keyword_vectors=np.stack([found[word.casefold()] for word in vocabulary.keywords]),
+        name=f"{vocabulary.name} with {Path(vectors_path).name}",
+    )

@@ -8,7 +8,8 @@ token; the encoder's side loses at two of either and wins by surviving eight tur
 
 import itertools
 from enum import IntEnum
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, SupportsIndex
 
 import jax
 import jax.numpy as jnp
@@ -105,7 +106,7 @@ def code_index(digits) -> int:
     return int(np.flatnonzero((np.array(digits) - 1 == CODES).all(1))[0])
 
 
-def code_text(index: int) -> str:
+def code_text(index: SupportsIndex) -> str:
     """A code as people write it, such as "3-1-2"."""
     return "-".join(str(d + 1) for d in CODES[index])
 
@@ -129,7 +130,7 @@ def deal(key: PRNGKeyArray, keyword_count: int, turns: int = TURNS) -> State:
     return begin(jnp.stack(chosen), codes)
 
 
-def begin(keywords: Int[Array, "4"], codes: Int[Array, " turns"]) -> State:
+def begin(keywords: Int[Array | np.ndarray, "4"], codes: Int[Array | np.ndarray, " turns"]) -> State:
     """A game with given keywords and codes, nothing played yet."""
     turns = codes.shape[0]
     zero = jnp.int32(0)
@@ -268,6 +269,7 @@ def imagine(view: View, role: int, hypothesis: Int[Array, "4"]) -> View:
     return View(jnp.int32(role), jnp.where(role != Role.INTERCEPTOR, hypothesis, -1))
 
 
+@cache
 def decrypto(keyword_count: int, *, turns: int = TURNS, continue_after_loss: bool = False) -> Game:
     """The game over a list of `keyword_count` keywords.
 

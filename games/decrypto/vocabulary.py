@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 MINIMUM_KEYWORDS = 4  # one game
 PACKAGED = "glove-6b-100d"
@@ -82,10 +83,10 @@ def _checked_vectors(words: Sequence[str], vectors, what: str) -> Float[np.ndarr
 
 def make(
     words: Sequence[str],
-    vectors: Float[np.ndarray, "N D"],
+    vectors: ArrayLike,
     keywords: Iterable[str],
     name: str,
-    other_vectors: Mapping[str, Float[np.ndarray, " D"]] | None = None,
+    other_vectors: Mapping[str, ArrayLike] | None = None,
 ) -> Vocabulary:
     """A vocabulary whose every keyword has a vector.
 

@@ -14,7 +14,7 @@ from otherminds.games.decrypto.vocabulary import make
 from otherminds.games.protocol import Game
 from otherminds.games.rollout import deal_key, decision_key, game_key, keep_unless, rollout
 from otherminds.inference.devices import map_chunks
-from otherminds.tom.mind import Mind
+from otherminds.tom.mind import Mind, draw
 from otherminds.tom.minds.decrypto.baseline import (
     EncoderParams,
     GuesserParams,
@@ -53,7 +53,9 @@ def vocabulary():
 def game(name) -> Game:
     return {
         "decrypto": lambda: decrypto(len(vocabulary().keywords), turns=TURNS),
-        "decrypto to the last turn": lambda: decrypto(len(vocabulary().keywords), turns=TURNS, continue_after_loss=True),
+        "decrypto to the last turn": lambda: decrypto(
+            len(vocabulary().keywords), turns=TURNS, continue_after_loss=True
+        ),
     }[name]()
 
 
@@ -132,7 +134,12 @@ def jitted(name):
     return (
         jax.jit(rules.init),
         jax.jit(lambda key, state, joint: (*rules.step(key, state, joint), rules.actors(state), rules.done(state))),
-        jax.jit(lambda state: ([rules.view(state, r) for r in roles(rules)], [rules.observe(state, r) for r in roles(rules)])),
+        jax.jit(
+            lambda state: (
+                [rules.view(state, r) for r in roles(rules)],
+                [rules.observe(state, r) for r in roles(rules)],
+            )
+        ),
     )
 
 
@@ -187,7 +194,7 @@ def test_the_deal_follows_the_key(name):
 @cache
 def begun_games(role):
     """A game in its first and one in its last turn: what the role may know of each, and the events so far, padded."""
-    rules, (init, step, seen) = game("decrypto to the last turn"), jitted("decrypto to the last turn")
+    init, step, seen = jitted("decrypto to the last turn")
     start, rng, cases = init(deal_key(game_key(key, 9))), np.random.default_rng(0), []
     for turns in (0, TURNS - 1):
         state, events = start, []
@@ -257,6 +264,19 @@ def assert_follows(drawn, p):
         assert stats.chisquare(observed[keep], expected[keep]).pvalue > 1e-3
 
 
+def test_an_index_is_drawn_as_often_as_it_is_probable():
+    rng = np.random.default_rng(0)
+    log_p = rng.normal(size=4096).astype(np.float32) * 3
+    log_p[rng.random(4096) < 0.5] = -np.inf
+    log_p -= np.log(np.exp(log_p).sum())
+    drawn = jax.jit(jax.vmap(draw, (0, None)))(jax.random.split(key, 20_000), jnp.array(log_p))
+    drawn = np.bincount(drawn, minlength=4096)
+    assert not drawn[np.isneginf(log_p)].any()
+    assert_follows(drawn, np.exp(np.float64(log_p)) / np.exp(np.float64(log_p)).sum())
+    only_the_last = jnp.array([-jnp.inf, -jnp.inf, 0.0])
+    assert draw(key, only_the_last) == 2 and draw(key, only_the_last[::-1]) == 0
+
+
 @pytest.mark.parametrize("name", MINDS)
 def test_no_mind_fails_to_answer(name):
     *_, draws, _, failed = thoughts(name)
@@ -282,35 +302,34 @@ def play(name):
 
 
 @cache
-def sixty_four(name):
-    return jax.tree.map(np.asarray, play(name)(np.arange(64)))
+def recorded(name):
+    """Games played at once: those that the others are compared with. (Every batch size compiles for seconds.)"""
+    return jax.tree.map(np.asarray, play(name)(np.arange({"baselines": 64, "posteriors": 7}[name])))
 
 
-@pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("size", [1, 7])
-def test_the_batch_size_changes_nothing(name, size):
-    state, beliefs = sixty_four(name)
+def test_the_batch_size_changes_nothing(size):
+    state, beliefs = recorded("baselines")
     for start in (0, 35, 64 - size):
-        some_state, some_beliefs = play(name)(np.arange(start, start + size))
+        some_state, some_beliefs = play("baselines")(np.arange(start, start + size))
         part = jax.tree.map(lambda leaf: leaf[start : start + size], (state, beliefs))  # noqa: B023
         assert equal(some_state, part[0])
         for ours, theirs in zip(jax.tree.leaves(some_beliefs), jax.tree.leaves(part[1]), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_chunks_change_nothing(name):
-    state, _ = map_chunks(play(name), 40, chunk=7)  # the last chunk is cut
-    assert equal(state, jax.tree.map(lambda leaf: leaf[:40], sixty_four(name)[0]))
+def test_chunks_change_nothing():
+    state, _ = map_chunks(play("baselines"), 40, chunk=7)  # the last chunk is cut
+    assert equal(state, jax.tree.map(lambda leaf: leaf[:40], recorded("baselines")[0]))
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_games_end_and_differ(name):
-    state, _ = sixty_four(name)
+    state, _ = recorded(name)
     rules, *_ = table(name)
     assert np.asarray(jax.vmap(rules.done)(state)).all()
     first_leaf = jax.tree.leaves(state)[0]
-    assert len(np.unique(first_leaf, axis=0)) > 32
+    assert len(np.unique(first_leaf, axis=0)) > len(first_leaf) / 2
 
 
 def functions_of(mind, what, params):
@@ -330,7 +349,7 @@ def test_a_loop_in_python_plays_the_same_games(name):
         [functions_of(mind, what, own) for mind, own in zip(minds, params, strict=True)]
         for what in ("init", "sample", "update")
     )
-    for index in range(6):
+    for index in range(7):
         own_key = game_key(key, index)
         state = init(deal_key(own_key))
         beliefs = [f(None, view) for f, view in zip(begin, seen(state)[0], strict=True)]
@@ -339,13 +358,14 @@ def test_a_loop_in_python_plays_the_same_games(name):
             acting = np.flatnonzero(rules.actors(state)).tolist()
             observations = seen(state)[1]
             joint = {
-                role: sample[role](decision_key(own_key, played, role), beliefs[role], observations[role]) for role in acting
+                role: sample[role](decision_key(own_key, played, role), beliefs[role], observations[role])
+                for role in acting
             }
             state, event, *_ = step(decision_key(own_key, played, len(rules.roles)), state, joint)
             if event.valid:
                 beliefs = [f(belief, event) for f, belief in zip(update, beliefs, strict=True)]
             played += 1
-        recorded_state, recorded_beliefs = jax.tree.map(lambda leaf: leaf[index], sixty_four(name))  # noqa: B023
+        recorded_state, recorded_beliefs = jax.tree.map(lambda leaf: leaf[index], recorded(name))  # noqa: B023
         assert equal(state, recorded_state)
         for ours, theirs in zip(jax.tree.leaves(tuple(beliefs)), jax.tree.leaves(recorded_beliefs), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)

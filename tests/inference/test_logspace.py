@@ -49,7 +49,9 @@ def with_zeros(seed=0, shape=(4, 5)):
 @quick
 def test_logsumexp_is_the_sum_written_out(x, mask, axis):
     with jax.enable_x64(True):
-        np.testing.assert_allclose(logspace.logsumexp(jnp.array(x), axis), reference_logsumexp(x, axis), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(
+            logspace.logsumexp(jnp.array(x), axis), reference_logsumexp(x, axis), rtol=1e-12, atol=1e-14
+        )
         masked = logspace.logsumexp(jnp.array(x), axis, where=jnp.array(mask))
         np.testing.assert_allclose(masked, reference_logsumexp(x, axis, mask), rtol=1e-12, atol=1e-14)
         kept = logspace.logsumexp(jnp.array(x), axis, keepdims=True)
@@ -89,7 +91,7 @@ def test_log_normalize_gives_rows_that_sum_to_one_or_stay_impossible(x, mask):
 
 @pytest.mark.parametrize("shift", [-1e5, 0.0, 1e5])
 def test_log_normalize_keeps_its_digits_far_from_zero(shift):
-    log_p = logspace.log_normalize(np.float32([shift, shift, -np.inf]))
+    log_p = logspace.log_normalize(jnp.array([shift, shift, -jnp.inf], jnp.float32))
     np.testing.assert_allclose(np.exp(log_p), [0.5, 0.5, 0], rtol=1e-6)
 
 
@@ -123,7 +125,9 @@ def test_expectation_and_entropy_by_enumeration(seed):
     (p, _), (log_p, _) = distributions(seed)
     x = np.random.default_rng(seed).normal(size=p.shape)
     x[p == 0] = np.inf  # what never happens adds nothing, whatever its value
-    by_hand = [sum(pi * xi for pi, xi in zip(row_p, row_x, strict=True) if pi > 0) for row_p, row_x in zip(p, x, strict=True)]
+    by_hand = [
+        sum(pi * xi for pi, xi in zip(row_p, row_x, strict=True) if pi > 0) for row_p, row_x in zip(p, x, strict=True)
+    ]
     entropy = [-sum(pi * np.log(pi) for pi in row if pi > 0) for row in p]
     with jax.enable_x64(True):
         np.testing.assert_allclose(logspace.expectation(jnp.array(log_p), jnp.array(x)), by_hand, rtol=1e-12)

@@ -40,7 +40,9 @@ def written_out(lexicon, prior, depth, alpha, cost=0.0, legal=True):
     listeners, speakers = [normalize(lexicon * prior)], []
     for _ in range(depth):
         # exp(alpha (log L - cost)), and 0 where L is 0, at alpha = 0 too
-        attraction = np.where(listeners[-1] > 0, listeners[-1] ** alpha, 0) * np.exp(-alpha * np.asarray(cost))[..., None]
+        attraction = (
+            np.where(listeners[-1] > 0, listeners[-1] ** alpha, 0) * np.exp(-alpha * np.asarray(cost))[..., None]
+        )
         speakers.append(normalize((attraction * np.broadcast_to(legal, lexicon.shape[:1])[:, None]).T))
         listeners.append(normalize(speakers[-1].T * prior))
     return listeners, speakers
@@ -160,7 +162,9 @@ def test_alpha_zero_says_anything_true():
     truthful = REFERENCE_GAME.T / REFERENCE_GAME.T.sum(1, keepdims=True)
     for speaker in levels.log_speakers:
         np.testing.assert_allclose(np.exp(speaker), truthful, atol=1e-12)
-    np.testing.assert_allclose(np.exp(levels.log_listeners[1]), truthful.T / truthful.T.sum(1, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(
+        np.exp(levels.log_listeners[1]), truthful.T / truthful.T.sum(1, keepdims=True), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
@@ -253,7 +257,9 @@ def test_jit_is_eager_and_vmap_is_a_loop():
     alphas = jnp.array(np.float32([0.0, 1.0, 5.0]))
     batched = jax.vmap(lambda *args: recursion(args[0], args[1], depth=3, alpha=args[2], cost=args[3]))
     batched = jax.tree.map(np.asarray, batched(lexica, priors, alphas, costs))
-    for i, (lexicon, prior, alpha, cost) in enumerate(zip(*map(np.asarray, (lexica, priors, alphas, costs)), strict=True)):
+    for i, (lexicon, prior, alpha, cost) in enumerate(
+        zip(*map(np.asarray, (lexica, priors, alphas, costs)), strict=True)
+    ):
         eager = agents.recursion(jnp.array(lexicon), jnp.array(prior), 3, jnp.array(alpha), jnp.array(cost))
         jitted = recursion(jnp.array(lexicon), jnp.array(prior), depth=3, alpha=jnp.array(alpha), cost=jnp.array(cost))
         for name in eager._fields:

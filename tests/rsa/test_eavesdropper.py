@@ -52,7 +52,9 @@ def test_enumeration(seed, alpha, w_m, w_i):
     cost, legal = rng.random(4), np.array([True, *(rng.random(3) < 0.7)])
     expected = written_out(listener, third, alpha, w_m, w_i, cost, legal)
     with jax.enable_x64(True):
-        ours = speaker(jnp.array(log(listener)), jnp.array(log(third)), alpha, w_m, w_i, jnp.array(cost), jnp.array(legal))
+        ours = speaker(
+            jnp.array(log(listener)), jnp.array(log(third)), alpha, w_m, w_i, jnp.array(cost), jnp.array(legal)
+        )
     np.testing.assert_allclose(np.exp(ours), expected, rtol=1e-9, atol=1e-12)
 
 

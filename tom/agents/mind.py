@@ -15,7 +15,7 @@ from otherminds.tom.agents.words import Words
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.decrypto.hints import join
 from otherminds.tom.minds.decrypto.lexicon import Lexicon, hear, make_lexicon
-from otherminds.tom.minds.decrypto.registry import NamedMind
+from otherminds.tom.minds.decrypto.registry import NamedMind, own_vocabulary
 
 
 class Compiled(NamedTuple):
@@ -40,23 +40,26 @@ def compiled(mind: Mind, encodes: bool) -> Compiled:
     return Compiled(jax.jit(mind.init, static_argnums=1), jax.jit(mind.update), jax.jit(decide))
 
 
-def hear_everywhere(params: Any, row: int, vector: np.ndarray, keyword_vectors: np.ndarray) -> Any:
+def hear_everywhere(params: Any, row: int, vector: np.ndarray) -> Any:
     """The params with a new word in every lexicon that they hold, nested ones too."""
     return jax.tree.map(
-        lambda leaf: hear(leaf, row, vector, keyword_vectors) if isinstance(leaf, Lexicon) else leaf,
+        lambda leaf: hear(leaf, row, vector) if isinstance(leaf, Lexicon) else leaf,
         params,
         is_leaf=lambda leaf: isinstance(leaf, Lexicon),
     )
 
 
 class MindAgent:
-    """A mind that can take any number of seats. vocabulary: its own words and vectors."""
+    """A mind that can take any number of seats.
+
+    vocabulary: the table's; a mind with vectors of its own reads them for the same words.
+    """
 
     def __init__(self, named: NamedMind, vocabulary: Vocabulary, spare: int) -> None:
         self.name = named.spec
         self.mind = named.mind
-        self.vocabulary = vocabulary
-        self.params = named.make_params(make_lexicon(vocabulary, spare=spare))
+        self.vocabulary = own_vocabulary(named, vocabulary)
+        self.params = named.make_params(make_lexicon(self.vocabulary, spare=spare))
 
     def sit(self, words: Words, view: View) -> "MindSeat":
         """A seat in a new game."""
@@ -79,7 +82,7 @@ class MindSeat:
         for row, text in self._words.heard_since(self._heard):
             vector = hint_vector(vocabulary, text)
             if vector is not None:
-                self._params = hear_everywhere(self._params, row, vector, vocabulary.keyword_vectors)
+                self._params = hear_everywhere(self._params, row, vector)
         self._heard = len(self._words.heard)
 
     async def act(self, observation: Observation, key: jax.Array) -> Decision:

@@ -126,7 +126,7 @@ def heard_lexicon(vocabulary: Vocabulary, games: Games) -> Lexicon:
     for row, text in games.words.heard_since(0):
         vector = hint_vector(vocabulary, text)
         if vector is not None:
-            lexicon = hear(lexicon, row, vector, vocabulary.keyword_vectors)
+            lexicon = hear(lexicon, row, vector)
     return lexicon
 
 

@@ -141,7 +141,10 @@ def report(
     print_outcomes(tables)
     print_scores(rows, lapse, settings)
     print_nearness(near)
-    for path in write_report(folder, games, vocabulary, rows, shadows, tables, near, lapse=lapse, settings=settings):
+    written = write_report(
+        folder, games, vocabulary, rows, shadows, tables, near, logs=logs, lapse=lapse, settings=settings
+    )
+    for path in written:
         out.print(f"wrote {path}")
 
 

@@ -75,18 +75,24 @@ def _height(text: str) -> float:
 
 @contextmanager
 def _figure(path: Path, height: float) -> Iterator[Any]:
-    """A figure of WIDTH x height inches, written to `path` at the end."""
+    """A figure of WIDTH x height inches, written to `path` at the end. pyplot and its windows stay out of it."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # a box stands for it
+    # Not rc_context, which copies all settings and so makes matplotlib choose a window system.
+    before = {name: matplotlib.rcParams[name] for name in STYLE}
+    matplotlib.rcParams.update(STYLE)
+    try:
         figure = Figure(figsize=(WIDTH, height))
         FigureCanvasAgg(figure)
         yield figure
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=RESOLUTION)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # a box stands for it
+            figure.savefig(path, dpi=RESOLUTION)
+    finally:
+        matplotlib.rcParams.update(before)
 
 
 def _axes(figure: Any, left: float, top: float, width: float, height: float, **options: Any) -> Any:
@@ -226,7 +232,7 @@ def outcome_bars(outcomes: Sequence[Outcome], path: Path) -> None:
     middles, top = _middles(rows), 0.42
     tokens = max(2.0, *(_reach(o, name) for o in outcomes for name in ("miscommunications", "interceptions")))
     measures = (  # title, unit, field, colour, how far the axis reaches
-        ("Turns survived", "turns per game", "turns", COLOURS[6], max(_reach(o, "turns") for o in outcomes)),
+        ("Turns survived", "turns per game", "turns", COLOURS[6], max(1.0, *(_reach(o, "turns") for o in outcomes))),
         ("Miscommunications", "tokens per game", "miscommunications", COLOURS[1], tokens),
         ("Interceptions", "tokens per game", "interceptions", COLOURS[0], tokens),
     )
@@ -325,7 +331,9 @@ def _spread(places: Float[np.ndarray, " N"], apart: float) -> Float[np.ndarray, 
         for i in range(len(moved) - 1):
             overlap = max(apart - (moved[i + 1] - moved[i]), 0.0)
             moved[i : i + 2] += (-overlap / 2, overlap / 2)
-        moved += max(-moved[0], 0.0) - max(moved[-1] - 1, 0.0)
+    steps = apart * np.arange(len(moved))
+    moved = np.maximum.accumulate(np.maximum(moved, 0) - steps) + steps
+    moved = 1 - (np.maximum.accumulate((1 - np.minimum(moved, 1))[::-1] - steps) + steps)[::-1]
     spread = np.empty_like(moved)
     spread[order] = moved
     return spread
@@ -387,10 +395,10 @@ def hint_nearness(ranks: Mapping[str, Int[np.ndarray, "_"]], path: Path) -> None
 
     if not ranks:
         raise ValueError("ranks: no encoder, so there is nothing to draw")
-    labels = [f"{wrapped(agent, 26)}\n{len(own):,} hints" for agent, own in ranks.items()]
+    labels = [f"{wrapped(agent, 26)}\n{len(own):,} hint{'s' * (len(own) != 1)}" for agent, own in ranks.items()]
     rows = [max(0.42, _height(label) + 0.1) for label in labels]
     middles, curves = _middles(rows), 2.5
-    most = max(100, *(int(own.max(initial=1)) for own in ranks.values()))
+    most = max(150, *(int(own.max(initial=1)) for own in ranks.values()))
     options = {"xscale": "log", "xlim": (0.8, 1.6 * most)}
     random = np.random.default_rng(0)
     with _figure(path, curves + sum(rows) + 1.4) as figure:

@@ -15,7 +15,7 @@ from otherminds.games.rollout import game_key, rollout
 from otherminds.inference.devices import map_chunks
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.decrypto.lexicon import make_lexicon
-from otherminds.tom.minds.decrypto.registry import named
+from otherminds.tom.minds.decrypto.registry import named, own_vocabulary
 
 
 class Results(NamedTuple):
@@ -60,25 +60,40 @@ def batch_rollout(game: Game, minds: tuple[Mind, ...]) -> Callable[..., Results]
     return jax.jit(play)
 
 
-def simulate(
-    specs: tuple[str, str, str],
-    vocabulary: Vocabulary,
+def prepare(specs: tuple[str, str, str], vocabulary: Vocabulary) -> Callable[[jax.Array, jax.Array], Results]:
+    """The function (key, indices: [B]) -> Results that plays games between three minds, given by their specs.
+
+    Raises: UnknownMind.
+    """
+    models = [named(spec, role) for spec, role in zip(specs, Role, strict=True)]
+    lexicon = make_lexicon(vocabulary)
+    params = tuple(
+        model.make_params(make_lexicon(own_vocabulary(model, vocabulary)) if model.vectors else lexicon)
+        for model in models
+    )
+    run = batch_rollout(decrypto(len(vocabulary.keywords)), tuple(model.mind for model in models))
+    return lambda key, indices: run(params, key, indices)
+
+
+def play(
+    prepared: Callable[[jax.Array, jax.Array], Results],
     games: int,
     *,
     seed: int = 0,
     chunk: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Results:
-    """Plays `games` games between three minds, given by their specs. The same seed gives the same games.
+    """Plays the first `games` games of a seed. The same seed gives the same games, whatever the chunk.
 
-    Raises: UnknownMind; ValueError if games or chunk is less than 1.
+    Raises: ValueError if games or chunk is less than 1.
     """
-    models = [named(spec, role) for spec, role in zip(specs, Role, strict=True)]
-    lexicon = make_lexicon(vocabulary)
-    params = tuple(model.make_params(lexicon) for model in models)
-    run = batch_rollout(decrypto(len(vocabulary.keywords)), tuple(model.mind for model in models))
     key = jax.random.key(seed)
-    return map_chunks(lambda indices: run(params, key, indices), games, chunk=chunk, progress=progress)
+    return map_chunks(lambda indices: prepared(key, indices), games, chunk=chunk, progress=progress)
+
+
+def simulate(specs: tuple[str, str, str], vocabulary: Vocabulary, games: int, **options: Any) -> Results:
+    """Plays `games` games between three minds. options: as in `play`; raises as `prepare` and `play` do."""
+    return play(prepare(specs, vocabulary), games, **options)
 
 
 def summarize(specs: tuple[str, str, str], results: Results) -> Summary:

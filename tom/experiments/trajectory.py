@@ -142,11 +142,11 @@ def follow(games: Games, vocabulary: Vocabulary, lexicon: Lexicon, game: int, sp
 
 
 def posterior(spec: str) -> str:
-    """The same interceptor with rule=softmax and alpha=1, whose guesses are distributed as it believes.
+    """The same interceptor with rule=softmax, alpha=1 and no lapse, whose guesses are distributed as it believes.
 
     Raises: UnknownMind for a mind that does not exist, or takes no rule.
     """
-    softened = f"{spec}{',' if ':' in spec else ':'}rule=softmax,alpha=1"
+    softened = f"{spec}{',' if ':' in spec else ':'}rule=softmax,alpha=1,lapse=0"
     named(softened, Role.INTERCEPTOR)
     return softened
 

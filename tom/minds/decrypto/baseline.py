@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from otherminds.games.decrypto.rules import CODES, LENGTH, SLOTS, TURNS, Event, Observation, View
@@ -46,20 +47,23 @@ class Averages(NamedTuple):
 
 
 def greedy_scores(last_wins: bool):
-    """The greedy assignment as code scores: each hint in turn takes the best slot left. 1 for that code, else 0.
+    """The greedy assignment, each hint in turn taking the best slot left, as code scores: 0 for it, then -1, -2, ...
 
+    Codes are ordered by how good the first hint's slot is among those left, then the second's, then the third's; so
+    the best of the unused codes is greedy too.
     last_wins: whether a tie goes to the higher digit (as the reference's interceptor does) or to the lower.
     """
+    slots = np.arange(SLOTS)
+    before = slots[:, None] > slots if last_wins else slots[:, None] < slots
 
     def to_codes(slot_scores: Float[Array, "... 3 4"]) -> Float[Array, "... 24"]:
-        taken = jnp.zeros((*slot_scores.shape[:-2], SLOTS), bool)
-        agrees = jnp.ones((*slot_scores.shape[:-2], len(CODES)), bool)
+        place = 0
         for i in range(LENGTH):
-            left = jnp.where(taken, -jnp.inf, slot_scores[..., i, :])
-            best = SLOTS - 1 - jnp.argmax(left[..., ::-1], -1) if last_wins else jnp.argmax(left, -1)
-            taken = taken | (best[..., None] == jnp.arange(SLOTS))
-            agrees = agrees & (CODES[:, i] == best[..., None])
-        return agrees.astype(slot_scores.dtype)
+            one, other = slot_scores[..., i, :, None], slot_scores[..., i, None, :]
+            better = (one > other) | ((one == other) & before)
+            left = (slots[:, None, None] != CODES[:, :i]).all(-1)  # [4, 24]
+            place = place * (SLOTS - i) + (better[..., CODES[:, i]] & left).sum(-2)
+        return -place.astype(slot_scores.dtype)
 
     return to_codes
 

@@ -8,7 +8,6 @@ from jaxtyping import Array, Float, Int
 
 from otherminds.games.decrypto.rules import CODES, SLOTS, Event, Observation, View
 from otherminds.inference import beliefs
-from otherminds.inference.logspace import log_matmul
 from otherminds.tom.minds.decrypto.guesser import Choice, Guesser, Rule, make_guesser
 from otherminds.tom.minds.decrypto.lexicon import Lexicon, hint_known
 from otherminds.tom.minds.decrypto.speaker import Speaker, log_likelihood
@@ -45,8 +44,10 @@ def bayesian_interceptor(*, rule: Rule = "softmax", exclude_used: bool = True) -
         return belief.at[slots].set(posterior)
 
     def slot_scores(params: BayesianParams, belief, hints: Int[Array, "..."]) -> Float[Array, "... 4"]:
-        flat = evidence(params, hints.reshape(-1))
-        return log_matmul(flat, belief.T).reshape(*hints.shape, SLOTS)
+        # log P(h | what is believed of the slot), from probabilities: one product for thousands of hints. They are
+        # no smaller than exp(-2 beta) / N, which a float32 holds for any beta up to 40.
+        likelihood = jnp.exp(evidence(params, hints.reshape(-1)))
+        return jnp.log(jnp.matmul(likelihood, jnp.exp(belief).T, precision="highest")).reshape(*hints.shape, SLOTS)
 
     def exposure(
         params: BayesianParams, belief, hints: Int[Array, "3 K"], scores: Float[Array, "3 K 4"], slots, keywords

@@ -6,14 +6,17 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.nn import logsumexp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from otherminds.games.decrypto.rules import CODES, LENGTH, Observation, codes_used
-from otherminds.inference.logspace import log_normalize, logsumexp, scale
+from otherminds.games.decrypto.rules import CODES, LENGTH, SLOTS, Observation, codes_used
+from otherminds.inference.logspace import log_normalize, scale
 from otherminds.inference.scoring import with_lapse
 from otherminds.tom.mind import Mind
 
 Rule = Literal["softmax", "argmax"]
+BARRED = -1e30
+"""Stands for -inf inside the sum over codes, where a row may be barred as a whole and still needs a gradient (of 0)."""
 
 TIE = 1e-5
 """Scores that differ by less are a tie, relative to their size (at least 1). The same word hinted twice makes exact
@@ -42,8 +45,8 @@ class Guesser(Mind):
     guess_log_p(params, belief, hints: [3], used: [24]) -> [24]: log-probabilities of its guesses.
     grid_log_p(params, scores: [3, K, 4], code, used: [24]) -> [K^3]: for an encoder who nests this guesser, the
         log-probability that it guesses `code` from each combination of K hints a digit. A hard rule ("argmax") is
-        taken as sigmoid(-sharpness margin), margin = best other code's score less this code's, so that a hint that
-        is barely safe is worth less than one that is safely so.
+        taken as a softmax of inverse temperature `sharpness`, so that hints that are barely safe are worth less
+        than those that are safely so.
     exposure(params, belief, hints: [3, K], scores: [3, K, 4], slots: [3], keywords: [4]) -> [3, K]: how near this
         guesser would come to the slot's true keyword once it has seen the hint revealed, between 0 and 1. scores:
         its slot scores of the hints. 0 for decoders.
@@ -58,12 +61,6 @@ class Guesser(Mind):
 def code_scores(slot_scores: Float[Array, "... 3 4"]) -> Float[Array, "... 24"]:
     """[..., 24] the sum over a code's positions of the score of that hint under that digit."""
     return sum(slot_scores[..., i, CODES[:, i]] for i in range(LENGTH))
-
-
-def grid_code_scores(slot_scores: Float[Array, "3 K 4"]) -> Float[Array, "24 A"]:
-    """[24, K^3] the code scores of every combination of K hints a digit."""
-    first, second, third = (slot_scores[i][:, CODES[:, i]].T for i in range(LENGTH))
-    return (first[:, :, None, None] + second[:, None, :, None] + third[:, None, None, :]).reshape(len(CODES), -1)
 
 
 def choose(
@@ -86,19 +83,24 @@ def choose(
     return with_lapse(log_p, choice.lapse)
 
 
-def choose_on_grid(
-    scores: Float[Array, "24 A"], choice: Choice, rule: Rule, possible: Bool[Array, " 24"], code: Int[Array, ""]
-) -> Float[Array, " A"]:
-    """[A] log-probability of guessing `code` in each of A cases, a hard rule smoothed (see `Guesser.grid_log_p`)."""
-    allowed = jnp.where(possible[:, None], scores, -jnp.inf)
-    own = scores[code]
-    if rule == "softmax":
-        log_p = scale(choice.alpha, own) - logsumexp(scale(choice.alpha, allowed), 0)
-    else:
-        best_other = jnp.where(jnp.arange(len(CODES))[:, None] == code, -jnp.inf, allowed).max(0)
-        log_p = jax.nn.log_sigmoid(choice.sharpness * (own - best_other))
-    log_p = jnp.where(possible[code], log_p, -jnp.inf)
-    return jnp.where(choice.lapse > 0, jnp.log((1 - choice.lapse) * jnp.exp(log_p) + choice.lapse / len(CODES)), log_p)
+def grid_log_total(slot_scores: Float[Array, "3 K 4"], possible: Bool[Array, " 24"]) -> Float[Array, " A"]:
+    """[K^3] log sum over the possible codes of exp(score of the code), for every combination of K hints a digit.
+
+    The sum over codes is taken a digit at a time (a sum over the third digit is shared by all first hints, and so
+    on): about 4 K^3 terms instead of 24 K^3.
+    """
+    log_allowed = jnp.full((SLOTS,) * LENGTH, BARRED).at[tuple(CODES.T)].set(jnp.where(possible, 0.0, BARRED))
+    first, second, third = slot_scores
+    over_third = logsumexp(third + log_allowed[:, :, None], -1)  # [4, 4, K]: digits one and two, hint three
+    over_second = logsumexp(second.T[:, :, None] + over_third[:, :, None], 1)  # [4, K, K]: digit one, hints two, three
+    return logsumexp(first.T[:, :, None, None] + over_second[:, None], 0).reshape(-1)
+
+
+def grid_score(slot_scores: Float[Array, "3 K 4"], code: Int[Array, ""]) -> Float[Array, " A"]:
+    """[K^3] the score of one code for every combination of K hints a digit."""
+    digits = jnp.asarray(CODES)[code]
+    first, second, third = jnp.take_along_axis(slot_scores, digits[:, None, None], -1)[..., 0]
+    return (first[:, None, None] + second[:, None] + third).reshape(-1)
 
 
 def make_guesser(
@@ -129,13 +131,18 @@ def make_guesser(
         return choose(scores, params.choice, rule, considered(used))
 
     def grid_log_p(params, scores: Float[Array, "3 K 4"], code, used: Bool[Array, " 24"]) -> Float[Array, " A"]:
+        choice, possible = params.choice, considered(used)
+        alpha = choice.alpha if rule == "softmax" else choice.sharpness
         if to_codes is code_scores:
-            grid = grid_code_scores(scores)
+            sharp = scale(alpha, scores)
+            log_p = grid_score(sharp, code) - grid_log_total(sharp, possible)
         else:
-            k = scores.shape[1]
-            places = jnp.stack(jnp.meshgrid(*[jnp.arange(k)] * LENGTH, indexing="ij"), -1).reshape(-1, LENGTH)
-            grid = to_codes(scores[jnp.arange(LENGTH), places]).T
-        return choose_on_grid(grid, params.choice, rule, considered(used), code)
+            places = jnp.stack(jnp.meshgrid(*[jnp.arange(scores.shape[1])] * LENGTH, indexing="ij"), -1)
+            all_codes = to_codes(scores[jnp.arange(LENGTH), places.reshape(-1, LENGTH)])
+            log_p = log_normalize(scale(alpha, all_codes), where=possible)[:, code]
+        log_p = jnp.where(possible[code], log_p, -jnp.inf)
+        lapsed = jnp.log((1 - choice.lapse) * jnp.exp(log_p) + choice.lapse / len(CODES))
+        return jnp.where(choice.lapse > 0, lapsed, log_p)
 
     def alternatives(params, belief, observation: Observation) -> Int[Array, " 24"]:
         del params, belief, observation

@@ -16,35 +16,63 @@ class Lexicon(NamedTuple):
     similarity: Float[Array, "N W"]  # cosine of word and keyword; 0 where the word is unknown
     vectors: Float[Array, "N D"]  # raw vectors; 0 where the word is unknown
     known: Bool[Array, " N"]  # whether the word has a vector
-    nearest: Int[Array, "W R"]  # the R nouns nearest to each keyword, nearest first
+    keyword_vectors: Float[Array, "W D"]  # raw
+    nearest: Int[Array, "W R"]  # the R nouns nearest to each keyword, nearest first; unknown ones last
     keyword_words: Int[Array, " W"]  # the keyword's own place among the words; -1 if it is no noun
 
 
 def make_lexicon(vocabulary: Vocabulary, *, spare: int = 0) -> Lexicon:
-    """The lexicon of a vocabulary.
+    """The lexicon of a vocabulary. A noun whose vector is all zeros is unknown.
 
     spare: rows kept free for words that are not nouns of the vocabulary (see `hear`).
     """
-    nouns = similarity(vocabulary.vectors, vocabulary.keyword_vectors)
-    order = np.argsort(-nouns, axis=0, kind="stable").T
-    place = {word: index for index, word in enumerate(vocabulary.words)}
-    dimensions = vocabulary.vectors.shape[1]
+    known = vocabulary.vectors.any(1)
+    cosines = np.zeros((len(known), len(vocabulary.keywords)), np.float32)
+    cosines[known] = similarity(vocabulary.vectors[known], vocabulary.keyword_vectors)
+    order = np.argsort(np.where(known[:, None], -cosines, np.inf), axis=0, kind="stable").T
+    place = {word.casefold(): index for index, word in enumerate(vocabulary.words)}
+    room = ((0, spare), (0, 0))
     return Lexicon(
-        similarity=jnp.asarray(np.concatenate([nouns, np.zeros((spare, nouns.shape[1]), nouns.dtype)])),
-        vectors=jnp.asarray(np.concatenate([vocabulary.vectors, np.zeros((spare, dimensions), np.float32)])),
-        known=jnp.arange(len(vocabulary.words) + spare) < len(vocabulary.words),
+        similarity=jnp.asarray(np.pad(cosines, room)),
+        vectors=jnp.asarray(np.pad(vocabulary.vectors, room)),
+        known=jnp.asarray(np.pad(known, room[0])),
+        keyword_vectors=jnp.asarray(vocabulary.keyword_vectors),
         nearest=jnp.asarray(order, jnp.int32),
-        keyword_words=jnp.asarray([place.get(word, -1) for word in vocabulary.keywords], jnp.int32),
+        keyword_words=jnp.asarray([place.get(word.casefold(), -1) for word in vocabulary.keywords], jnp.int32),
     )
 
 
-def hear(lexicon: Lexicon, row: int, vector: np.ndarray, keyword_vectors: np.ndarray) -> Lexicon:
-    """The lexicon with a new word in a spare row. vector: [D]."""
-    cosines = similarity(vector[None], keyword_vectors)[0]
+def hear(lexicon: Lexicon, row: int, vector: np.ndarray) -> Lexicon:
+    """The lexicon with a new word in a spare row. vector: [D] or longer (then cut to D)."""
+    vector = np.asarray(vector)[: lexicon.vectors.shape[1]]
+    cosines = similarity(vector[None], np.asarray(lexicon.keyword_vectors))[0]
     return lexicon._replace(
         similarity=lexicon.similarity.at[row].set(cosines),
         vectors=lexicon.vectors.at[row].set(vector),
         known=lexicon.known.at[row].set(True),
+    )
+
+
+def first_dimensions(lexicon: Lexicon, dimensions: int) -> Lexicon:
+    """Another speaker, who has only the first dimensions of every vector.
+
+    Raises: ValueError if there are not so many.
+    """
+    most = lexicon.vectors.shape[1]
+    if not 1 <= dimensions <= most:
+        raise ValueError(f"dimensions={dimensions}: the vectors have {most}")
+    nouns = lexicon.nearest.shape[1]
+    vectors, keyword_vectors = lexicon.vectors[:, :dimensions], lexicon.keyword_vectors[:, :dimensions]
+    known = lexicon.known & (vectors != 0).any(1)
+    cosines = np.zeros(lexicon.similarity.shape, np.float32)
+    cosines[known] = similarity(np.asarray(vectors)[known], np.asarray(keyword_vectors))
+    order = np.argsort(np.where(known[:nouns, None], -cosines[:nouns], np.inf), axis=0, kind="stable").T
+    return lexicon._replace(
+        similarity=jnp.asarray(cosines),
+        vectors=vectors,
+        known=known,
+        keyword_vectors=keyword_vectors,
+        nearest=jnp.asarray(order, jnp.int32),
     )
 
 

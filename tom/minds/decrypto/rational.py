@@ -16,10 +16,19 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from otherminds.games.decrypto.rules import CODES, TURNS, Event, Observation, View
 from otherminds.inference import beliefs
 from otherminds.inference.logspace import log_expectation, log_normalize, scale
+from otherminds.inference.scoring import with_lapse
 from otherminds.rsa.eavesdropper import eavesdropper_utility
-from otherminds.tom.mind import Mind
+from otherminds.tom.mind import Mind, draw
 from otherminds.tom.minds.decrypto.guesser import Guesser, slot_log_p
-from otherminds.tom.minds.decrypto.hints import HintSet, grid_mask, mix_lapse, nearest_pool, stratified, triple_at
+from otherminds.tom.minds.decrypto.hints import (
+    HintSet,
+    grid_mask,
+    lapse_to_alternatives,
+    mix_lapse,
+    nearest_pool,
+    stratified,
+    triple_at,
+)
 from otherminds.tom.minds.decrypto.lexicon import Lexicon
 from otherminds.tom.minds.decrypto.survival import log_expected_survival, log_survival
 
@@ -30,10 +39,12 @@ class RationalParams(NamedTuple):
     interceptors: tuple[Any, ...]  # params of each hypothesis about the interceptor
     log_decoder_prior: Float[Array, " D"]
     log_interceptor_prior: Float[Array, " I"]
-    alpha: Float[Array, ""] | float = 20.0  # rationality, per nat of utility
+    alpha: Float[Array, ""] | float = 500.0  # rationality, per nat of utility
     leak_weight: Float[Array, ""] | float = 0.3  # nats lost for each unit that a hint gives away, at turn 1
+    surprise: Float[Array, ""] | float = 0.05  # probability of a random guess that she allows when she learns from one
     miscommunication_risk: Float[Array, ""] | float = 0.01  # that she expects of each later turn ("survival")
     interception_risk: Float[Array, ""] | float = 0.15
+    token_cost: Float[Array, ""] | float = 0.02  # nats a token, also of one that the end of the game forgives
     miscommunication_weight: Float[Array, " turns"] | float = 1.0  # of log P_decoder, by turn ("weighted")
     interception_weight: Float[Array, " turns"] | float = 3.0  # of P_interceptor, by turn
     misdirection_weight: Float[Array, ""] | float = 0.2  # in what a hint promises, where alternatives are screened
@@ -69,7 +80,12 @@ def rational_encoder(
         pool that are most promising by themselves (see `promise`). For large pools, where most words are no hint.
     utility: "survival", U = log E[probability of surviving the game] (see survival.py), or "weighted",
         U = w_m log P_decoder - w_i P_interceptor with weights by turn (see rsa.eavesdropper). Both less the leak.
+    Raises: ValueError for another utility, or a pool that is smaller than count.
     """
+    if utility not in ("survival", "weighted"):
+        raise ValueError(f"utility={utility!r}: it is 'survival' or 'weighted'")
+    if pool < count:
+        raise ValueError(f"pool={pool} is smaller than k={count}: the pool is where the k alternatives come from")
 
     def init(params: RationalParams, memory, view: View) -> RationalBelief:
         def nested(guessers, own):
@@ -88,10 +104,11 @@ def rational_encoder(
         def learn(guessers, own, nested, log_types, guess):
             """Which hypothesis foresaw the guess, and what each now believes."""
             log_p = [
-                mind.guess_log_p(p, b, event.hints, belief.used)[jnp.maximum(guess, 0)]
+                mind.guess_log_p(p, b, event.hints, belief.used)
                 for mind, p, b in zip(guessers, own, nested, strict=True)
             ]
-            learned, log_evidence = beliefs.update(log_types, jnp.stack(log_p))
+            log_p = with_lapse(jnp.stack(log_p), params.surprise)[:, jnp.maximum(guess, 0)]
+            learned, log_evidence = beliefs.update(log_types, log_p)
             foreseen = (guess >= 0) & (event.hints >= 0).all() & (log_evidence > -jnp.inf)
             after = tuple(mind.update(p, b, event) for mind, p, b in zip(guessers, own, nested, strict=True))
             return after, jnp.where(foreseen, learned, log_types)
@@ -116,7 +133,7 @@ def rational_encoder(
     def right(guessers, own, scores, log_types, code, used) -> Float[Array, " A"]:
         """[K^3] log-probability that a guesser finds the code, averaged over the hypotheses."""
         log_p = [mind.grid_log_p(p, s, code, used) for mind, p, s in zip(guessers, own, scores, strict=True)]
-        return log_expectation(log_types, jnp.stack(log_p, -1))
+        return log_p[0] if len(log_p) == 1 else log_expectation(log_types[:, None], jnp.stack(log_p), 0)
 
     def leak(params: RationalParams, belief: RationalBelief, words, scores, slots) -> Float[Array, "3 K"]:
         """What each hint would give away, averaged over the hypotheses: see `Guesser.exposure`."""
@@ -130,13 +147,17 @@ def rational_encoder(
     def utilities(params: RationalParams, belief: RationalBelief, observation: Observation, words: Int[Array, "3 K"]):
         """[K^3] U of every combination."""
         code, turn = observation.code, observation.turn
-        to_decoder, to_interceptor = heard(params, belief, words)
+        # Barriers: fused into the sums over K^3 combinations, scores would be computed again for each of them.
+        to_decoder, to_interceptor = jax.lax.optimization_barrier(heard(params, belief, words))
         log_decoded = right(decoders, params.decoders, to_decoder, belief.log_decoder, code, belief.used)
         log_intercepted = right(
             interceptors, params.interceptors, to_interceptor, belief.log_interceptor, code, belief.used
         )
+        log_decoded, log_intercepted = jax.lax.optimization_barrier((log_decoded, log_intercepted))
         if utility == "survival":
-            value = log_survival(turns - 1 - turn, params.miscommunication_risk, params.interception_risk)
+            value = log_survival(
+                turns - 1 - turn, params.miscommunication_risk, params.interception_risk, params.token_cost
+            )
             worth = log_expected_survival(
                 log_decoded, log_intercepted, value, observation.miscommunications, observation.interceptions
             )
@@ -168,26 +189,34 @@ def rational_encoder(
         return decoded + params.misdirection_weight * jnp.minimum(-caught, 3.0)
 
     def alternatives(params: RationalParams, belief: RationalBelief, observation: Observation) -> HintSet:
+        nearest = min(pool, params.lexicon.nearest.shape[1])
+        if nearest < count:
+            raise ValueError(f"pool of {nearest} nouns for k={count} alternatives a digit: make k smaller")
         if screen:
             slots = jnp.asarray(CODES)[observation.code]
-            words, valid = nearest_pool(params.lexicon, observation, pool)
+            words, valid = nearest_pool(params.lexicon, observation, nearest)
             ranking = jnp.where(valid, promise(params, belief)[words, slots[:, None]], -jnp.inf)
             best = jax.lax.top_k(ranking, count)[1]
             return HintSet(*(jnp.take_along_axis(x, best, 1) for x in (words, valid)))
         key = jax.random.key(params.seed)
         for part in (*belief.keywords, observation.turn, observation.code):
             key = jax.random.fold_in(key, part)
-        return stratified(key, params.lexicon, observation, count=count, pool=pool)
+        return stratified(key, params.lexicon, observation, count=count, pool=nearest)
+
+    def unlapsed(params: RationalParams, belief, observation: Observation, hint_set: HintSet) -> Float[Array, " A"]:
+        worth = scale(params.alpha, utilities(params, belief, observation, hint_set.words))
+        allowed = grid_mask(hint_set)
+        some_hope = (allowed & (worth > -jnp.inf)).any()  # else one combination is as good as another
+        return log_normalize(jnp.where(some_hope, worth, 0.0), where=allowed)
 
     def log_policy(params: RationalParams, belief, observation: Observation, actions: HintSet) -> Float[Array, " A"]:
-        worth = utilities(params, belief, observation, actions.words)
-        log_p = log_normalize(scale(params.alpha, worth), where=grid_mask(actions))
-        return mix_lapse(log_p, params.lapse, actions)
+        return mix_lapse(unlapsed(params, belief, observation, actions), params.lapse, actions)
 
     def sample(key: PRNGKeyArray, params: RationalParams, belief, observation: Observation) -> Int[Array, "3"]:
-        actions = alternatives(params, belief, observation)
-        chosen = jax.random.categorical(key, log_policy(params, belief, observation, actions))
-        return triple_at(actions, chosen).astype(jnp.int32)
+        choosing, lapsing = jax.random.split(key)
+        hint_set = alternatives(params, belief, observation)
+        chosen = draw(choosing, unlapsed(params, belief, observation, hint_set))
+        return lapse_to_alternatives(lapsing, params.lapse, triple_at(hint_set, chosen), hint_set).astype(jnp.int32)
 
     def readout(params: RationalParams, belief: RationalBelief, observation: Observation) -> dict[str, Array]:
         """What she thinks of each hypothesis about the others."""

@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 
 from otherminds.games.decrypto.rules import Role
+from otherminds.games.decrypto.vocabulary import Vocabulary
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.decrypto import baseline
 from otherminds.tom.minds.decrypto.bayesian import BayesianParams, bayesian_interceptor
 from otherminds.tom.minds.decrypto.guesser import Choice, Guesser
-from otherminds.tom.minds.decrypto.lexicon import Lexicon, with_noise
+from otherminds.tom.minds.decrypto.lexicon import Lexicon, first_dimensions, with_noise
 from otherminds.tom.minds.decrypto.literal import LiteralParams, literal_decoder
 from otherminds.tom.minds.decrypto.pragmatic import PragmaticParams, pragmatic_decoder
 from otherminds.tom.minds.decrypto.rational import RationalParams, rational_encoder
@@ -27,11 +28,42 @@ class UnknownMind(ValueError):
 
 @dataclass(frozen=True)
 class NamedMind:
-    """A mind, how it was written, and its params for a lexicon."""
+    """A mind, how it was written, and its params for a lexicon. vectors: file of vectors of its own, if any."""
 
     spec: str
     mind: Mind
     make_params: Callable[[Lexicon], Any]
+    vectors: str | None = None
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """How a player's lexicon differs from the table's. Every mind takes these options.
+
+    noise: standard deviation of noise on every cosine, drawn once by noise_seed.
+    dimensions: only so many of the vectors' first dimensions; 0: all.
+    vectors: a file with vectors of its own.
+    """
+
+    noise: float = 0.0
+    noise_seed: int = 0
+    dimensions: int = 0
+    vectors: str = ""
+
+    def of(self, lexicon: Lexicon) -> Lexicon:
+        """The player's own lexicon."""
+        if self.dimensions:
+            lexicon = first_dimensions(lexicon, self.dimensions)
+        return with_noise(jax.random.key(self.noise_seed), lexicon, self.noise) if self.noise else lexicon
+
+
+Built = tuple[Mind, Callable[[Lexicon], Any]]
+"""A mind, and its params for its own lexicon."""
+
+
+def own_vocabulary(named: NamedMind, vocabulary: Vocabulary) -> Vocabulary:
+    """The vocabulary with the mind's own vectors, where it has a file of them."""
+    return with_vectors(vocabulary, named.vectors) if named.vectors else vocabulary
 
 
 BASELINE_SHARPNESS, BASELINE_ALPHA = 200.0, 20.0  # its scores are cosines; the others' are nats
@@ -39,112 +71,78 @@ UNCERTAIN = 1.3
 """argmax under noise N(0, sigma) on cosines is about a softmax of inverse temperature 1.3 / sigma per unit of cosine."""
 
 
-def _own(lexicon: Lexicon, noise: float, noise_seed: int) -> Lexicon:
-    return with_noise(jax.random.key(noise_seed), lexicon, noise) if noise else lexicon
-
-
-def encoder_baseline(
-    k: int = 16, skip_keyword: bool = False, lapse: float = 0.0, noise: float = 0.0, noise_seed: int = 0
-) -> NamedMind:
+def encoder_baseline(k: int = 16, skip_keyword: bool = False, lapse: float = 0.0) -> Built:
     """One of the K nearest nouns a digit that pass the contrast test."""
 
     def params(lexicon: Lexicon) -> baseline.EncoderParams:
-        return baseline.EncoderParams(_own(lexicon, noise, noise_seed), lapse)
+        return baseline.EncoderParams(lexicon, lapse)
 
-    return NamedMind("", baseline.baseline_encoder(k, skip_keyword=skip_keyword), params)
+    return (baseline.baseline_encoder(k, skip_keyword=skip_keyword), params)
 
 
-def decoder_baseline(
-    assignment: str = "global",
-    exclude_used: bool = False,
-    lapse: float = 0.0,
-    noise: float = 0.0,
-    noise_seed: int = 1,
-) -> NamedMind:
+def decoder_baseline(assignment: str = "global", exclude_used: bool = False, lapse: float = 0.0) -> Built:
     """Assigns hints to keywords by cosine."""
 
     def params(lexicon: Lexicon) -> baseline.GuesserParams:
         choice = Choice(BASELINE_ALPHA, lapse, BASELINE_SHARPNESS)
-        return baseline.GuesserParams(_own(lexicon, noise, noise_seed), choice)
+        return baseline.GuesserParams(lexicon, choice)
 
-    return NamedMind("", baseline.baseline_decoder(assignment=assignment, exclude_used=exclude_used), params)
+    return (baseline.baseline_decoder(assignment=assignment, exclude_used=exclude_used), params)
 
 
-def interceptor_baseline(
-    assignment: str = "global",
-    exclude_used: bool = False,
-    lapse: float = 0.0,
-    noise: float = 0.0,
-    noise_seed: int = 2,
-) -> NamedMind:
+def interceptor_baseline(assignment: str = "global", exclude_used: bool = False, lapse: float = 0.0) -> Built:
     """Assigns hints to slots by the cosine with the mean of each slot's past hints."""
 
     def params(lexicon: Lexicon) -> baseline.GuesserParams:
         choice = Choice(BASELINE_ALPHA, lapse, BASELINE_SHARPNESS)
-        return baseline.GuesserParams(_own(lexicon, noise, noise_seed), choice)
+        return baseline.GuesserParams(lexicon, choice)
 
-    return NamedMind("", baseline.baseline_interceptor(assignment=assignment, exclude_used=exclude_used), params)
+    return (baseline.baseline_interceptor(assignment=assignment, exclude_used=exclude_used), params)
 
 
-def decoder_literal(
-    rule: str = "argmax",
-    beta: float = BETA,
-    alpha: float = 1.0,
-    lapse: float = 0.0,
-    noise: float = 0.0,
-    noise_seed: int = 1,
-) -> NamedMind:
+def decoder_literal(rule: str = "argmax", beta: float = BETA, alpha: float = 1.0, lapse: float = 0.0) -> Built:
     """The posterior over the unused codes under a literal reading; rule argmax (its best code) or softmax."""
 
     def params(lexicon: Lexicon) -> LiteralParams:
-        return LiteralParams(_own(lexicon, noise, noise_seed), beta, Choice(alpha, lapse))
+        return LiteralParams(lexicon, beta, Choice(alpha, lapse))
 
-    return NamedMind("", literal_decoder(rule=rule), params)
+    return (literal_decoder(rule=rule), params)
 
 
-def decoder_uncertain(
-    sigma: float = 0.1, beta: float = BETA, lapse: float = 0.0, noise: float = 0.0, noise_seed: int = 1
-) -> NamedMind:
+def decoder_uncertain(sigma: float = 0.1, beta: float = BETA, lapse: float = 0.0) -> Built:
     """A literal decoder whose cosines have noise of scale sigma that the one who models it cannot know."""
     if sigma <= 0 or beta <= 0:
         raise UnknownMind(f"uncertain: sigma={sigma}, beta={beta}: both must be above 0 (literal has no noise)")
 
     def params(lexicon: Lexicon) -> LiteralParams:
-        return LiteralParams(_own(lexicon, noise, noise_seed), beta, Choice(UNCERTAIN / (sigma * beta), lapse))
+        return LiteralParams(lexicon, beta, Choice(UNCERTAIN / (sigma * beta), lapse))
 
-    return NamedMind("", literal_decoder(rule="softmax"), params)
+    return (literal_decoder(rule="softmax"), params)
 
 
 def interceptor_bayesian(
-    rule: str = "argmax",
-    speaker: str = "literal",
-    beta: float = BETA,
-    alpha: float = 1.0,
-    lapse: float = 0.0,
-    noise: float = 0.0,
-    noise_seed: int = 2,
-) -> NamedMind:
+    rule: str = "argmax", speaker: str = "literal", beta: float = BETA, alpha: float = 1.0, lapse: float = 0.0
+) -> Built:
     """Beliefs over every slot's keyword; speaker: the encoder it expects, literal or contrastive."""
     if speaker not in ("literal", "contrastive"):
         raise UnknownMind(f"speaker={speaker!r}: the interceptor expects a literal or a contrastive speaker")
 
     def params(lexicon: Lexicon) -> BayesianParams:
-        lexicon = _own(lexicon, noise, noise_seed)
         if speaker == "literal":
             expected = literal_speaker(lexicon, beta)
         else:
             expected = contrastive_speaker(jax.random.key(0), lexicon, beta)
         return BayesianParams(lexicon, expected, Choice(alpha, lapse))
 
-    return NamedMind("", bayesian_interceptor(rule=rule), params)
+    return (bayesian_interceptor(rule=rule), params)
 
 
 def encoder_rational(
     k: int = 16,
     pool: int = 200,
-    alpha: float = 20.0,
-    decoder: str = "literal",
-    interceptor: str = "bayesian",
+    alpha: float = 500.0,
+    decoder: str = "literal+uncertain:sigma=0.05+uncertain:sigma=0.1+uncertain:sigma=0.2",
+    interceptor: str = "baseline+bayesian",
     screen: bool = False,
     utility: str = "survival",
     leak: float = 0.3,
@@ -153,14 +151,14 @@ def encoder_rational(
     interception_risk: float = 0.15,
     seed: int = 0,
     lapse: float = 0.0,
-    noise: float = 0.0,
-    noise_seed: int = 0,
-) -> NamedMind:
+) -> Built:
     """RSA with an eavesdropper. decoder, interceptor: whom it models, several joined by + if it is unsure (options of a
     model are parted by semicolons: decoder=literal:noise=0.1;beta=10)."""
     decoders = [named(part.replace(";", ","), Role.DECODER) for part in decoder.split("+")]
     interceptors = [named(part.replace(";", ","), Role.INTERCEPTOR) for part in interceptor.split("+")]
     for model in (*decoders, *interceptors):
+        if model.vectors:
+            raise UnknownMind(f"{model.spec!r}: an encoder cannot model vectors that are not her own; try noise")
         if not isinstance(model.mind, Guesser):
             raise UnknownMind(f"{model.spec!r} cannot stand inside the rational encoder: its scores do not add up")
     mind = rational_encoder(
@@ -173,9 +171,8 @@ def encoder_rational(
     )
 
     def params(lexicon: Lexicon) -> RationalParams:
-        own = _own(lexicon, noise, noise_seed)
         return RationalParams(
-            own,
+            lexicon,
             tuple(model.make_params(lexicon) for model in decoders),
             tuple(model.make_params(lexicon) for model in interceptors),
             jnp.zeros(len(decoders)),
@@ -189,7 +186,7 @@ def encoder_rational(
             lapse=lapse,
         )
 
-    return NamedMind("", mind, params)
+    return (mind, params)
 
 
 def decoder_pragmatic(
@@ -197,19 +194,21 @@ def decoder_pragmatic(
     k: int = 8,
     pool: int = 200,
     alpha: float = 1.0,
-    encoder_alpha: float = 20.0,
+    encoder_alpha: float = 500.0,
     lapse: float = 0.0,
-) -> NamedMind:
+) -> Built:
     """The posterior over the unused codes given a rational encoder's policy."""
-    imagined = encoder_rational(k=k, pool=pool, alpha=encoder_alpha)
+    encoder, encoder_params = encoder_rational(
+        k=k, pool=pool, alpha=encoder_alpha, decoder="literal", interceptor="bayesian"
+    )
 
     def params(lexicon: Lexicon) -> PragmaticParams:
-        return PragmaticParams(imagined.make_params(lexicon), Choice(alpha, lapse))
+        return PragmaticParams(encoder_params(lexicon), Choice(alpha, lapse))
 
-    return NamedMind("", pragmatic_decoder(imagined.mind, rule=rule), params)
+    return (pragmatic_decoder(encoder, rule=rule), params)
 
 
-MINDS: dict[Role, dict[str, Callable[..., NamedMind]]] = {
+MINDS: dict[Role, dict[str, Callable[..., Built]]] = {
     Role.ENCODER: {"baseline": encoder_baseline, "rational": encoder_rational},
     Role.DECODER: {
         "baseline": decoder_baseline,
@@ -219,6 +218,21 @@ MINDS: dict[Role, dict[str, Callable[..., NamedMind]]] = {
     },
     Role.INTERCEPTOR: {"baseline": interceptor_baseline, "bayesian": interceptor_bayesian},
 }
+
+
+RANGES: dict[str, tuple[float, float]] = {
+    "k": (1, 64),
+    "pool": (1, float("inf")),
+    "lapse": (0, 1),
+    "alpha": (0, float("inf")),
+    "encoder_alpha": (0, float("inf")),
+    "beta": (0, 40),  # beyond it the smallest speaker's probabilities leave float32
+    "noise": (0, float("inf")),
+    "dimensions": (0, float("inf")),
+    "miscommunication_risk": (0, 1),
+    "interception_risk": (0, 1),
+}
+"""What numeric options may be, both ends included."""
 
 
 def is_mind(spec: str, role: Role) -> bool:
@@ -237,21 +251,26 @@ def named(spec: str, role: Role) -> NamedMind:
         known = ", ".join(MINDS[role])
         raise UnknownMind(f"{name!r} is no mind for the {role.name.lower()}; there are {known}")
     build = MINDS[role][name]
-    signature = inspect.signature(build)
-    options: dict[str, Any] = {}
+    own, meaning = inspect.signature(build).parameters, inspect.signature(Meaning).parameters
+    options: dict[str, Any] = {"noise_seed": int(role)}  # players' noises are independent unless asked otherwise
     for part in filter(None, rest.split(",")):
         option, _, text = part.partition("=")
         option = option.strip().replace("-", "_")
-        if option not in signature.parameters:
-            raise UnknownMind(f"{spec!r}: no option {option!r}; {name} takes {', '.join(signature.parameters)}")
-        options[option] = _value(text.strip(), signature.parameters[option].annotation, f"{name}:{option}")
+        parameter = own.get(option) or meaning.get(option)
+        if parameter is None:
+            raise UnknownMind(f"{spec!r}: no option {option!r}; {name} takes {', '.join([*own, *meaning])}")
+        value = options[option] = _value(text.strip(), parameter.annotation, f"{name}:{option}")
+        low, high = RANGES.get(option, (float("-inf"), float("inf")))
+        if not isinstance(value, str) and not low <= value <= high:
+            raise UnknownMind(f"{spec!r}: {option}={value} must be from {low:g} to {high:g}")
     try:
-        made = build(**options)
+        mind, params = build(**{option: value for option, value in options.items() if option in own})
+        its_meaning = Meaning(**{option: value for option, value in options.items() if option in meaning})
     except UnknownMind:
         raise
     except ValueError as error:
         raise UnknownMind(f"{spec!r}: {error}") from None
-    return NamedMind(spec, made.mind, made.make_params)
+    return NamedMind(spec, mind, lambda lexicon: params(its_meaning.of(lexicon)), its_meaning.vectors or None)
 
 
 def _value(text: str, kind: type, option: str) -> Any:
