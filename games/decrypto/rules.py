@@ -193,12 +193,12 @@ def no_action(role: int) -> Int[Array, "..."]:
     return jnp.full(LENGTH, NO_ANSWER, jnp.int32) if role == Role.ENCODER else jnp.int32(NO_ANSWER)
 
 
-def give_hints(state: State, hints: Int[Array, "3"]) -> State:
+def give_hints(state: State, hints: Int[Array | np.ndarray, "3"]) -> State:
     """The encoder speaks."""
     return state._replace(hints=jnp.asarray(hints, jnp.int32), awaiting_guesses=jnp.bool_(True))
 
 
-def guess(state: State, decoder_guess: Int[Array, ""], interceptor_guess: Int[Array, ""]) -> tuple[State, Event]:
+def guess(state: State, decoder_guess: Int[Array, ""] | int, interceptor_guess: Int[Array, ""] | int) -> tuple[State, Event]:
     """Decoder and interceptor guess, and the turn ends.
 
     An encoder who gave no hints costs a miscommunication, and there was nothing to intercept; a decoder without

@@ -1,6 +1,9 @@
 """Every decision of a log, shadowed by every mind: how probable did each mind find what was done?
 
-Scores are log-probabilities in nats. Every mind has the same lapse, the probability of a uniformly random choice
+Scores are log-probabilities in nats. A word without a vector is told apart by no mind: an encoder's decision is
+scored by its other words, and a guesser's without it; a decision with no known word at all is left out.
+
+Every mind has the same lapse, the probability of a uniformly random choice
 from the set at hand: the 24 codes for a guesser; for an encoder the combinations of the alternatives of that
 decision, which are the same for all minds and joined with what was really said.
 """
@@ -20,12 +23,12 @@ from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.inference.logspace import log_normalize
 from otherminds.tom.experiments.records import GameArrays, Games
 from otherminds.tom.mind import Mind
-from otherminds.tom.minds.decrypto.hints import HintSet, grid_mask, join, stratified
-from otherminds.tom.minds.decrypto.lexicon import Lexicon, hear, make_lexicon
+from otherminds.tom.minds.decrypto.hints import HintSet, join, stratified, sum_out
+from otherminds.tom.minds.decrypto.lexicon import Lexicon, hear, hint_known, make_lexicon
 from otherminds.tom.minds.decrypto.registry import named
 
 DEFAULT_MINDS = {
-    Role.ENCODER: ("baseline", "rational", "rational:interceptor=baseline"),
+    Role.ENCODER: ("baseline", "literal", "rational", "rational:alpha=20"),
     Role.DECODER: ("baseline", "literal:rule=softmax", "literal", "pragmatic:rule=softmax"),
     Role.INTERCEPTOR: ("baseline", "bayesian:rule=softmax", "bayesian", "bayesian:rule=softmax,speaker=contrastive"),
 }
@@ -47,6 +50,9 @@ class Alternatives(NamedTuple):
         return f"{self.near} nearest + {self.far} of the {self.pool} nearest, seed {self.seed}"
 
 
+ALTERNATIVES = Alternatives()
+
+
 class Shadow(NamedTuple):
     """What a mind without a lapse made of G games' T turns."""
 
@@ -64,7 +70,7 @@ class Row:
     mind: str
     decisions: int  # answered
     failed: int  # no answer: scored as what is impossible
-    unknown: int  # decisions about a hint that no mind knows: left out of the scores
+    unknown: int  # decisions with no hint that a mind knows: left out of the scores
     log_score: float  # mean over decisions, failed ones included, nats
     regret: float  # mean log-probability lost against the mind's own best action, nats
     impossible: int  # answered decisions that only the lapse allows
@@ -103,9 +109,11 @@ def _shadower(mind: Mind, role: Role, settings: Alternatives) -> Callable[..., S
             hints, decoder_guess, interceptor_guess = turn_data
             if role == Role.ENCODER:
                 observation = observe(state, role)
+                known = hint_known(lexicon, hints)
                 hint_set = join(common_alternatives(lexicon, observation, settings), hints)
-                log_p = log_normalize(mind.log_policy(params, belief, observation, hint_set))
-                done, size = log_p[-1], grid_mask(hint_set).sum()
+                hint_set = hint_set._replace(valid=hint_set.valid.at[:, -1].set(known))
+                log_p = sum_out(log_normalize(mind.log_policy(params, belief, observation, hint_set)), known)
+                done, size = log_p[-1], jnp.where(known, hint_set.valid.sum(1), 1).prod()
             else:
                 observation = observe(state._replace(hints=hints), role)
                 log_p = mind.log_policy(params, belief, observation, jnp.arange(len(CODES)))
@@ -130,7 +138,7 @@ def heard_lexicon(vocabulary: Vocabulary, games: Games) -> Lexicon:
     return lexicon
 
 
-def shadow(games: Games, lexicon: Lexicon, spec: str, role: Role, settings: Alternatives = Alternatives()) -> Shadow:
+def shadow(games: Games, lexicon: Lexicon, spec: str, role: Role, settings: Alternatives = ALTERNATIVES) -> Shadow:
     """Shadows every turn of every game with one mind in one role."""
     model = named(spec, role)
     run = _shadower(model.mind, role, settings)
@@ -149,7 +157,7 @@ def compare(
     minds: dict[Role, Sequence[str]] | None = None,
     *,
     lapse: float = LAPSE,
-    settings: Alternatives = Alternatives(),
+    settings: Alternatives = ALTERNATIVES,
     on_mind: Callable[[], None] | None = None,
 ) -> tuple[list[Row], dict[tuple[Role, str], Shadow]]:
     """A row for every role, agent and mind, and the shadows behind them.
@@ -188,7 +196,7 @@ def decided(games: Games, role: Role, agent: str) -> tuple[np.ndarray, np.ndarra
     arrays = games.arrays
     seated = np.array([agents[role] == agent for agents in games.agents])
     played = np.arange(arrays.codes.shape[1]) < arrays.turns[:, None]
-    unknown = np.isin(arrays.hints, list(games.unknown)).any(-1)
+    unknown = np.isin(arrays.hints, list(games.unknown)).all(-1)  # no word that a mind knows
     spoken = (arrays.hints >= 0).all(-1)
     if role == Role.ENCODER:
         answered = spoken

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator
+from io import BufferedRandom
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,7 +20,7 @@ class Line(BaseModel):
     """What every line has in common."""
 
     model_config = ConfigDict(extra="forbid")
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Literal[1] = SCHEMA_VERSION
 
 
 class RunBegun(Line):
@@ -98,21 +99,35 @@ TIMING = {"time", "seconds", "attempts", "usage", "versions"}
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a line of the log."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **ADAPTER.json_schema()}
+    """The JSON Schema of a line of the log; it is shipped as journal.schema.json."""
+    schema = ADAPTER.json_schema()
+    for definition in schema["$defs"].values():
+        if "event" in definition["properties"]:  # both have defaults in Python, but every line must say them
+            definition["required"] = ["schema_version", "event", *definition["required"]]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A line of the log", **schema}
 
 
 class Writer:
-    """Appends lines to a log. Every line is on disk before `write` returns."""
+    """Appends lines to a log, alone. Every line is on disk before `write` returns.
+
+    Raises: JournalError if another process writes the log; OSError if it cannot be written.
+    """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            _drop_torn_line(path)
-        self._file = path.open("a", encoding="utf-8")
+        self._file = path.open("ab+")
+        try:
+            _lock(self._file, path)
+            _drop_torn_line(self._file)
+        except BaseException:
+            self._file.close()
+            raise
 
     def write(self, line: Line) -> None:
-        self._file.write(line.model_dump_json() + "\n")
+        """Writes a line and waits for the disk."""
+        text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        # Half a character (a lone surrogate) cannot be UTF-8; written as \\udXXX it is the JSON escape of itself.
+        self._file.write(text.encode("utf-8", "backslashreplace") + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -123,12 +138,23 @@ class Writer:
         self._file.close()
 
 
-def _drop_torn_line(path: Path) -> None:
+def _lock(file: BufferedRandom, path: Path) -> None:
+    """Keeps other processes from writing the log until the file is closed, where system and file system can."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise JournalError(f"{path}: another run is writing this log; wait for it, or give another --out") from None
+    except (ImportError, OSError):
+        return
+
+
+def _drop_torn_line(file: BufferedRandom) -> None:
     """Cuts off a last line that a kill left unfinished, so that the next line starts clean."""
-    with path.open("rb+") as file:
-        content = file.read()
-        if content and not content.endswith(b"\n"):
-            file.truncate(content.rfind(b"\n") + 1)
+    file.seek(0)
+    content = file.read()
+    file.truncate(content.rfind(b"\n") + 1)
 
 
 def read(path: Path) -> Iterator[AnyLine]:
@@ -137,31 +163,24 @@ def read(path: Path) -> Iterator[AnyLine]:
     Raises: JournalError naming the line for what is no line of a log, and for a log of another version.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        *lines, _ = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         raise JournalError(f"{path}: no such log") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise JournalError(f"{path}: cannot be read as a log ({error})") from None
-    lines = text.split("\n")
-    if lines[-1]:
-        lines.pop()  # torn
-    number = 0
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be read as a log ({error.strerror})") from None
     for number, line in enumerate(lines, 1):
-        if line.strip():
-            yield parse_line(line, f"{path}, line {number}")
-    if not number:
-        raise JournalError(f"{path}: an empty log; nothing was played")
+        yield parse_line(line, f"{path}, line {number}")
 
 
-def parse_line(line: str, where: str) -> AnyLine:
+def parse_line(line: bytes, where: str) -> AnyLine:
     """One line of a log. where: names it in errors.
 
     Raises: JournalError.
     """
     try:
-        data = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise JournalError(f"{where}: not JSON ({error.msg})") from None
+        data = json.loads(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise JournalError(f"{where}: not JSON ({getattr(error, 'msg', error)})") from None
     version = data.get("schema_version") if isinstance(data, dict) else None
     if version != SCHEMA_VERSION:
         raise JournalError(
@@ -169,7 +188,7 @@ def parse_line(line: str, where: str) -> AnyLine:
             "Read it with the version that wrote it"
         )
     try:
-        return ADAPTER.validate_python(data)
+        return ADAPTER.validate_python(data, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "line"

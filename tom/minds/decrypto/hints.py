@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from otherminds.games.decrypto.rules import CODES, LENGTH, Observation
+from otherminds.inference.logspace import logsumexp
 from otherminds.inference.scoring import with_lapse
 from otherminds.tom.minds.decrypto.lexicon import Lexicon
 
@@ -40,6 +41,18 @@ def join(hint_set: HintSet, hints: Int[Array, "3"]) -> HintSet:
         jnp.concatenate([hint_set.words, hints[:, None]], 1),
         jnp.concatenate([hint_set.valid & ~repeated, jnp.ones((LENGTH, 1), bool)], 1),
     )
+
+
+def sum_out(log_p: Float[Array, " A"], kept: Bool[Array, "3"]) -> Float[Array, " A"]:
+    """[K^3] the policy over combinations in which only the `kept` digits' words are told apart.
+
+    The words of the other digits are summed out: every entry holds the total over them.
+    """
+    k = round(log_p.shape[0] ** (1 / LENGTH))
+    grid = log_p.reshape((k,) * LENGTH)
+    for digit in range(LENGTH):
+        grid = jnp.where(kept[digit], grid, logsumexp(grid, digit, keepdims=True))
+    return grid.reshape(-1)
 
 
 def grid_log_policy(log_p: Float[Array, "3 K"]) -> Float[Array, " A"]:
@@ -77,7 +90,7 @@ def given_before(observation: Observation, words: Int[Array, "..."]) -> Bool[Arr
 def nearest_pool(lexicon: Lexicon, observation: Observation, pool: int) -> HintSet:
     """The `pool` nouns nearest to each digit's keyword; the keyword itself and words given before are not valid."""
     keywords = observation.keywords[jnp.asarray(CODES)[observation.code]]
-    words = lexicon.nearest[keywords, :pool]
+    words = lexicon.nearest[keywords, :pool]  # all nouns, if there are no more
     return HintSet(words, _may_be_said(lexicon, observation, keywords, words))
 
 
@@ -93,7 +106,9 @@ def stratified(key: PRNGKeyArray, lexicon: Lexicon, observation: Observation, *,
     given before, are not valid.
     """
     keywords = observation.keywords[jnp.asarray(CODES)[observation.code]]
+    pool = min(pool, lexicon.nearest.shape[1])
     edges = jnp.arange(count) * pool / count
     ranks = (edges + jax.random.uniform(key, (LENGTH, count)) * (pool / count)).astype(jnp.int32)
     words = lexicon.nearest[keywords[:, None], jnp.minimum(ranks, pool - 1)]
-    return HintSet(words, _may_be_said(lexicon, observation, keywords, words))
+    repeated = jnp.tril(words[:, :, None] == words[:, None], -1).any(-1)  # only where count exceeds the pool
+    return HintSet(words, _may_be_said(lexicon, observation, keywords, words) & ~repeated)

@@ -189,19 +189,16 @@ def rational_encoder(
         return decoded + params.misdirection_weight * jnp.minimum(-caught, 3.0)
 
     def alternatives(params: RationalParams, belief: RationalBelief, observation: Observation) -> HintSet:
-        nearest = min(pool, params.lexicon.nearest.shape[1])
-        if nearest < count:
-            raise ValueError(f"pool of {nearest} nouns for k={count} alternatives a digit: make k smaller")
         if screen:
             slots = jnp.asarray(CODES)[observation.code]
-            words, valid = nearest_pool(params.lexicon, observation, nearest)
+            words, valid = nearest_pool(params.lexicon, observation, pool)
             ranking = jnp.where(valid, promise(params, belief)[words, slots[:, None]], -jnp.inf)
-            best = jax.lax.top_k(ranking, count)[1]
+            best = jax.lax.top_k(ranking, min(count, words.shape[1]))[1]
             return HintSet(*(jnp.take_along_axis(x, best, 1) for x in (words, valid)))
         key = jax.random.key(params.seed)
         for part in (*belief.keywords, observation.turn, observation.code):
             key = jax.random.fold_in(key, part)
-        return stratified(key, params.lexicon, observation, count=count, pool=nearest)
+        return stratified(key, params.lexicon, observation, count=count, pool=pool)
 
     def unlapsed(params: RationalParams, belief, observation: Observation, hint_set: HintSet) -> Float[Array, " A"]:
         worth = scale(params.alpha, utilities(params, belief, observation, hint_set.words))

@@ -16,7 +16,7 @@ from otherminds.tom.minds.decrypto import baseline
 from otherminds.tom.minds.decrypto.bayesian import BayesianParams, bayesian_interceptor
 from otherminds.tom.minds.decrypto.guesser import Choice, Guesser
 from otherminds.tom.minds.decrypto.lexicon import Lexicon, first_dimensions, with_noise
-from otherminds.tom.minds.decrypto.literal import LiteralParams, literal_decoder
+from otherminds.tom.minds.decrypto.literal import LiteralEncoderParams, LiteralParams, literal_decoder, literal_encoder
 from otherminds.tom.minds.decrypto.pragmatic import PragmaticParams, pragmatic_decoder
 from otherminds.tom.minds.decrypto.rational import RationalParams, rational_encoder
 from otherminds.tom.minds.decrypto.speaker import BETA, contrastive_speaker, literal_speaker
@@ -68,7 +68,7 @@ def own_vocabulary(named: NamedMind, vocabulary: Vocabulary) -> Vocabulary:
 
 BASELINE_SHARPNESS, BASELINE_ALPHA = 200.0, 20.0  # its scores are cosines; the others' are nats
 UNCERTAIN = 1.3
-"""argmax under noise N(0, sigma) on cosines is about a softmax of inverse temperature 1.3 / sigma per unit of cosine."""
+"""argmax under noise N(0, sigma) on cosines is about a softmax of inverse temperature 1.3 / sigma a unit of cosine."""
 
 
 def encoder_baseline(k: int = 16, skip_keyword: bool = False, lapse: float = 0.0) -> Built:
@@ -77,7 +77,16 @@ def encoder_baseline(k: int = 16, skip_keyword: bool = False, lapse: float = 0.0
     def params(lexicon: Lexicon) -> baseline.EncoderParams:
         return baseline.EncoderParams(lexicon, lapse)
 
-    return (baseline.baseline_encoder(k, skip_keyword=skip_keyword), params)
+    return baseline.baseline_encoder(k, skip_keyword=skip_keyword), params
+
+
+def encoder_literal(beta: float = BETA, k: int = 16, pool: int = 200, lapse: float = 0.0) -> Built:
+    """A hint for each digit by nearness to its keyword alone, from the pool of the nearest nouns."""
+
+    def params(lexicon: Lexicon) -> LiteralEncoderParams:
+        return LiteralEncoderParams(lexicon, beta, lapse)
+
+    return literal_encoder(count=k, pool=pool), params
 
 
 def decoder_baseline(assignment: str = "global", exclude_used: bool = False, lapse: float = 0.0) -> Built:
@@ -87,7 +96,7 @@ def decoder_baseline(assignment: str = "global", exclude_used: bool = False, lap
         choice = Choice(BASELINE_ALPHA, lapse, BASELINE_SHARPNESS)
         return baseline.GuesserParams(lexicon, choice)
 
-    return (baseline.baseline_decoder(assignment=assignment, exclude_used=exclude_used), params)
+    return baseline.baseline_decoder(assignment=assignment, exclude_used=exclude_used), params
 
 
 def interceptor_baseline(assignment: str = "global", exclude_used: bool = False, lapse: float = 0.0) -> Built:
@@ -97,7 +106,7 @@ def interceptor_baseline(assignment: str = "global", exclude_used: bool = False,
         choice = Choice(BASELINE_ALPHA, lapse, BASELINE_SHARPNESS)
         return baseline.GuesserParams(lexicon, choice)
 
-    return (baseline.baseline_interceptor(assignment=assignment, exclude_used=exclude_used), params)
+    return baseline.baseline_interceptor(assignment=assignment, exclude_used=exclude_used), params
 
 
 def decoder_literal(rule: str = "argmax", beta: float = BETA, alpha: float = 1.0, lapse: float = 0.0) -> Built:
@@ -106,7 +115,7 @@ def decoder_literal(rule: str = "argmax", beta: float = BETA, alpha: float = 1.0
     def params(lexicon: Lexicon) -> LiteralParams:
         return LiteralParams(lexicon, beta, Choice(alpha, lapse))
 
-    return (literal_decoder(rule=rule), params)
+    return literal_decoder(rule=rule), params
 
 
 def decoder_uncertain(sigma: float = 0.1, beta: float = BETA, lapse: float = 0.0) -> Built:
@@ -117,7 +126,7 @@ def decoder_uncertain(sigma: float = 0.1, beta: float = BETA, lapse: float = 0.0
     def params(lexicon: Lexicon) -> LiteralParams:
         return LiteralParams(lexicon, beta, Choice(UNCERTAIN / (sigma * beta), lapse))
 
-    return (literal_decoder(rule="softmax"), params)
+    return literal_decoder(rule="softmax"), params
 
 
 def interceptor_bayesian(
@@ -134,7 +143,7 @@ def interceptor_bayesian(
             expected = contrastive_speaker(jax.random.key(0), lexicon, beta)
         return BayesianParams(lexicon, expected, Choice(alpha, lapse))
 
-    return (bayesian_interceptor(rule=rule), params)
+    return bayesian_interceptor(rule=rule), params
 
 
 def encoder_rational(
@@ -205,11 +214,11 @@ def decoder_pragmatic(
     def params(lexicon: Lexicon) -> PragmaticParams:
         return PragmaticParams(encoder_params(lexicon), Choice(alpha, lapse))
 
-    return (pragmatic_decoder(encoder, rule=rule), params)
+    return pragmatic_decoder(encoder, rule=rule), params
 
 
 MINDS: dict[Role, dict[str, Callable[..., Built]]] = {
-    Role.ENCODER: {"baseline": encoder_baseline, "rational": encoder_rational},
+    Role.ENCODER: {"baseline": encoder_baseline, "literal": encoder_literal, "rational": encoder_rational},
     Role.DECODER: {
         "baseline": decoder_baseline,
         "literal": decoder_literal,
