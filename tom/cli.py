@@ -18,22 +18,57 @@ ROLES = ("encoder", "decoder", "interceptor")
 class OneLine(click.ClickException):
     """A wrong call: one line on stderr, exit code 2."""
 
-    exit_code = 2
+    def __init__(self, message: str, exit_code: int = 2) -> None:
+        super().__init__(" ".join(message.split()))
+        self.exit_code = exit_code
 
     def show(self, file: Any = None) -> None:
+        """Prints the line."""
         click.echo(f"otherminds: {self.format_message()}", err=True)
 
 
+class Commands(click.Group):
+    """The commands, whose wrong calls are told in one line too."""
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Reads what stands before the command."""
+        with _one_line_usage():
+            return super().make_context(*args, **options)
+
+    def invoke(self, context: click.Context) -> Any:
+        """Reads what stands after it, and runs it."""
+        with _one_line_usage():
+            return super().invoke(context)
+
+
 @contextlib.contextmanager
-def _one_line_errors() -> "Iterator[None]":
-    """Turns what a user can mend into one line and exit code 2; anything else is a fault and shows its trace."""
+def _one_line_usage() -> "Iterator[None]":
     try:
         yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "otherminds"
+        raise OneLine(f"{error.format_message()} (see {command} --help)") from None
+
+
+@contextlib.contextmanager
+def _one_line_errors(stopped: str = "stopped") -> "Iterator[None]":
+    """Turns what a user can mend into one line and exit code 2; anything else is a fault and shows its trace.
+
+    stopped: what is said after Ctrl-C, with exit code 130.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # whoever reads the output has enough; click ends quietly
     except (ValueError, OSError) as error:
-        raise OneLine(str(error).replace("\n", " ")) from None
+        raise OneLine(str(error)) from None
+    except KeyboardInterrupt:
+        raise OneLine(stopped, 130) from None
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="otherminds")
 def main() -> None:
     """Minds that reason about minds: play games between rational minds and language models, and compare them."""
@@ -104,7 +139,7 @@ def run_decrypto(**options: Any) -> None:
     Minds take options after a colon: rational:pool=100,interceptor=baseline. The same command goes on where an
     earlier call was stopped. Exit code 1: games finished, but some answers of a model failed.
     """
-    with _one_line_errors():
+    with _one_line_errors("stopped; the same command goes on where it stopped"):
         from otherminds.tom.experiments import console
 
         asked = {role: options.pop(role) or "" for role in ROLES}
@@ -117,7 +152,7 @@ def run_decrypto(**options: Any) -> None:
 @click.option("--decoder", default="literal", show_default=True, help="Minds, comma-separated.")
 @click.option("--interceptor", default="baseline,bayesian", show_default=True, help="Minds, comma-separated.")
 @click.option("--games", default=1000, show_default=True, help="Games for every combination of the lists.")
-@click.option("--seed", default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option("--chunk", type=int, help="Games computed at once.  [default: by device]")
 @_words
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -143,8 +178,20 @@ def compare(logs: "Sequence[str]", **options: Any) -> None:
         console.compare_logs([Path(log) for log in logs], **options)
 
 
+def _print_schema(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib import resources
+
+        schema = resources.files("otherminds.tom.experiments").joinpath("journal.schema.json")
+        click.echo(schema.read_text(encoding="utf-8"), nl=False)
+        context.exit()
+
+
 @main.command()
 @click.argument("logs", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema, help="Print the JSON Schema."
+)
 def validate(logs: "Sequence[str]") -> None:
     """Check that LOGS are whole: every line against the schema, every game against the rules."""
     with _one_line_errors():

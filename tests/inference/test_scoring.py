@@ -14,6 +14,7 @@ from otherminds.inference import scoring
 quick = settings(deadline=None, max_examples=30)
 weights = hnp.arrays(np.float64, (3, 5), elements=st.sampled_from([0.0, 1e-9, 0.1, 1.0, 2.0]))
 with_lapse = jax.jit(scoring.with_lapse)
+calibration = jax.jit(scoring.calibration, static_argnames="bins")
 
 
 def log(p):
@@ -41,8 +42,8 @@ def test_lapse_mixes_with_uniform_legal_actions(weights, legal, lapse):
 
 def test_lapse_without_a_mask_reaches_every_action():
     log_p = jnp.array([0.0, -jnp.inf, -jnp.inf, -jnp.inf])
-    np.testing.assert_allclose(np.exp(scoring.with_lapse(log_p, 0.4)), [0.7, 0.1, 0.1, 0.1], rtol=1e-6)
-    np.testing.assert_allclose(np.exp(scoring.with_lapse(log_p, 1.0)), 0.25, rtol=1e-6)
+    np.testing.assert_allclose(np.exp(with_lapse(log_p, 0.4)), [0.7, 0.1, 0.1, 0.1], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(with_lapse(log_p, 1.0)), 0.25, rtol=1e-6)
 
 
 def test_no_lapse_keeps_tiny_probabilities():
@@ -53,7 +54,7 @@ def test_no_lapse_keeps_tiny_probabilities():
 
 def test_a_lapse_a_row():
     log_p = jnp.array([[0.0, -jnp.inf]] * 3)
-    mixed = scoring.with_lapse(log_p, jnp.array([0.0, 0.5, 1.0]))
+    mixed = with_lapse(log_p, jnp.array([0.0, 0.5, 1.0]))
     np.testing.assert_allclose(np.exp(mixed), [[1, 0], [0.75, 0.25], [0.5, 0.5]], rtol=1e-6)
 
 
@@ -84,7 +85,7 @@ def test_gradients_of_a_lapsing_policy_are_finite_differences(lapse):
 
 def test_gradient_without_a_lapse_passes_the_policy_through():
     log_p = jnp.array([-0.1, -50.0, -87.0, -90.0, -103.0, -300.0, -jnp.inf])
-    gradient = jax.jacobian(lambda x: scoring.with_lapse(x, 0.0))(log_p)
+    gradient = jax.jit(jax.jacobian(lambda x: scoring.with_lapse(x, 0.0)))(log_p)
     np.testing.assert_array_equal(gradient, np.eye(7))
 
 
@@ -125,7 +126,7 @@ def test_a_failed_answer_never_scores():
 @quick
 def test_calibration_by_binning(p, hit):
     bins = np.minimum((np.float32(p) * np.float32(10)).astype(int), 9)
-    result = scoring.calibration(jnp.array(p, jnp.float32), jnp.array(hit))
+    result = jax.tree.map(np.asarray, calibration(jnp.array(p, jnp.float32), jnp.array(hit)))
     error = 0.0
     for b in range(10):
         inside = bins == b
@@ -142,6 +143,6 @@ def test_calibration_by_binning(p, hit):
 def test_calibration_of_what_is_calibrated_and_of_what_is_not():
     p = jnp.array([0.25] * 8 + [0.75] * 8)
     hit = jnp.array(([True] * 2 + [False] * 6) + ([True] * 6 + [False] * 2))
-    np.testing.assert_allclose(scoring.calibration(p, hit, bins=4).error, 0, atol=1e-6)
-    np.testing.assert_allclose(scoring.calibration(p, ~hit, bins=4).error, 0.5, rtol=1e-6)
-    assert scoring.calibration(p, hit, bins=4).count.sum() == 16
+    np.testing.assert_allclose(calibration(p, hit, bins=4).error, 0, atol=1e-6)
+    np.testing.assert_allclose(calibration(p, ~hit, bins=4).error, 0.5, rtol=1e-6)
+    assert calibration(p, hit, bins=4).count.sum() == 16

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import json
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -9,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from otherminds.tom.llm.client import GenerationSettings
 
 ROLES = ("encoder", "decoder", "interceptor")
+CALLING = {"timeout", "max_retries", "max_connections"}
 
 
 class ConfigError(ValueError):
@@ -49,9 +51,13 @@ class DecryptoConfig(BaseModel):
                 combined += [(*first[:role], agent, *first[role + 1 :]) for agent in agents[1:]]
         return list(dict.fromkeys(combined))
 
+    def identity(self) -> dict[str, Any]:
+        """The settings that decide what is played; not those that only say how patiently a server is called."""
+        return self.model_dump(mode="json", exclude={"generation": CALLING})
+
     def digest(self) -> str:
         """Eight hexadecimal digits that tell this configuration from others."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:8]
+        return hashlib.sha256(json.dumps(self.identity()).encode()).hexdigest()[:8]
 
 
 def validated(**settings: Any) -> DecryptoConfig:

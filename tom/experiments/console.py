@@ -1,19 +1,24 @@
-"""What the commands print: headings, progress bars and tables."""
+"""What the commands print: headings, progress bars and tables. Tables fit a terminal of 80 columns."""
 
 import asyncio
 import json
 import math
+import os
+import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from otherminds.games.decrypto.rules import Role
 from otherminds.games.decrypto.vocabulary import Vocabulary
@@ -29,11 +34,12 @@ from otherminds.tom.minds.decrypto.registry import named
 from otherminds.tom.vectors import load_vocabulary
 
 LOG = "log.jsonl"
-out = Console()
+WIDEST = 1000  # columns, where nothing says how wide the output is: tables take what they need
+TOKENS = ("miscommu-\nnications", "inter-\nceptions")
 
 
 @contextmanager
-def progress_bar(description: str, total: int) -> Iterable[Any]:
+def progress_bar(description: str, total: int) -> Iterator[Any]:
     """A progress bar on stderr; yields a function that moves it by a number of steps."""
     bar = Progress(
         TextColumn("{task.description}"),
@@ -50,7 +56,12 @@ def progress_bar(description: str, total: int) -> Iterable[Any]:
 
 
 def run_decrypto(asked: dict[str, str], model: str | None, **options: Any) -> bool:
-    """`otherminds run decrypto`. Returns whether a game finished with a failed answer."""
+    """`otherminds run decrypto`. Returns whether a game finished with a failed answer.
+
+    Raises: a ValueError for what the user can mend, before anything is played or written.
+    """
+    for name in ("seeds", "episodes"):
+        _check_count(f"--{name}", options[name])
     lists, note = agent_lists({role: split_agents(text) for role, text in asked.items()}, model)
     minds = _minds(options["mind_specs"])
     _check_lapse(options["lapse"])
@@ -75,19 +86,19 @@ def run_decrypto(asked: dict[str, str], model: str | None, **options: Any) -> bo
     vocabulary = load_vocabulary(options["keywords"], options["vectors"])
     folder = Path(options["out"] or f"runs/decrypto-{config.digest()}")
     games = planned_games(config)
-    out.print(f"Decrypto (unofficial): {len(games)} games at {len(config.tables())} tables, {len(config.seeds)} seeds")
-    out.print(f"  words   {len(vocabulary.words):,} nouns, {len(vocabulary.keywords)} keywords ({vocabulary.name})")
-    out.print(f"  models  {', '.join(models) or 'none'}")
-    out.print(f"  log     {folder / LOG}")
+    click.echo(f"Decrypto (unofficial): {len(games)} games at {len(config.tables())} tables, {len(config.seeds)} seeds")
+    click.echo(f"  words   {len(vocabulary.words):,} nouns, {len(vocabulary.keywords)} keywords ({vocabulary.name})")
+    click.echo(f"  models  {', '.join(models) or 'none'}")
+    click.echo(f"  log     {folder / LOG}")
     if note:
-        out.print(f"[yellow]Note:[/] {note}.")
+        click.echo(click.style("Note: ", fg="yellow") + note + ".")
     with progress_bar("playing", len(games)) as advance:
         finished = asyncio.run(run(config, vocabulary, folder / LOG, on_game=lambda game: advance(1, "playing")))
     if finished.resumed_decisions:
-        out.print(f"  {finished.resumed_decisions} decisions were in the log already and were not made again")
+        click.echo(f"  {finished.resumed_decisions} decisions were in the log already and were not made again")
     report([folder / LOG], vocabulary, folder, minds, options["lapse"])
     if finished.failed_games:
-        out.print(f"[yellow]{finished.failed_games} of {finished.games} games hold an answer that failed.[/]")
+        click.secho(f"{finished.failed_games} of {finished.games} games hold an answer that failed.", fg="yellow")
     return bool(finished.failed_games)
 
 
@@ -145,84 +156,64 @@ def report(
         folder, games, vocabulary, rows, shadows, tables, near, logs=logs, lapse=lapse, settings=settings
     )
     for path in written:
-        out.print(f"wrote {path}")
+        click.echo(f"wrote {path}")
 
 
 def print_outcomes(rows: Sequence[Outcome]) -> None:
     """How the tables fared."""
-    table = Table(title="Games", title_justify="left", caption="mean ± standard deviation over seeds")
-    for name in ("encoder", "decoder", "interceptor"):
-        table.add_column(name, overflow="fold")
-    for name in ("games", "survived", "turns", "miscommunications", "interceptions", "failed answers"):
-        table.add_column(name, justify="right")
+    table = _table("players", "games", "survived", "turns", *TOKENS, "failed\nanswers")
     for row in rows:
         table.add_row(
-            *row.agents,
+            _players(*row.agents),
             str(row.games),
             f"{row.survived:.0%}",
             _spread(row.turns, row.turns_spread),
             _spread(row.miscommunications, row.miscommunications_spread),
             _spread(row.interceptions, row.interceptions_spread),
             str(row.failed_answers),
+            end_section=True,
         )
-    out.print(table)
+    _show("Games (E encoder, D decoder, I interceptor)", table, "Means a game ± standard deviation over seeds.")
 
 
 def print_scores(rows: Sequence[Row], lapse: float, settings: Alternatives) -> None:
     """How well each mind explains each agent."""
-    table = Table(
-        title="How well each mind explains each agent (nats a decision; higher log score is better)",
-        title_justify="left",
-        caption=f"lapse {lapse:g} for every mind; encoders' alternatives for each digit: {settings}",
-    )
-    for name in ("role", "agent", "mind"):
-        table.add_column(name, overflow="fold")
-    for name in ("decisions", "failed", "unknown", "log score", "regret", "impossible"):
-        table.add_column(name, justify="right")
+    table = _table("agent, and the minds that may explain it", "log score", "regret", "impossible")
     before = None
     for row in rows:
         group = (row.role, row.agent)
-        if before is not None and group != before:
-            table.add_section()
-        style = "bold" if row.best else None
-        first = group != before
-        table.add_row(
-            row.role if first else "",
-            row.agent if first else "",
-            row.mind + (" *" if row.best else ""),
-            str(row.decisions),
-            str(row.failed),
-            str(row.unknown),
-            _number(row.log_score),
-            _number(row.regret),
-            str(row.impossible),
-            style=style,
-        )
+        if group != before:
+            if before is not None:
+                table.add_section()
+            left_out = f", {row.failed} failed" * bool(row.failed) + f", {row.unknown} not scored" * bool(row.unknown)
+            table.add_row(Text(f"{row.role} {row.agent} ({row.decisions} decisions{left_out})"))
         before = group
-    out.print(table)
-    out.print("* explains the agent best. failed: no answer, scored as impossible; unknown: about a hint without a")
-    out.print("  vector, not scored; impossible: only the lapse allows it; regret: below the mind's own best action.")
+        scores = _number(row.log_score), _number(row.regret), str(row.impossible)
+        table.add_row(Text(f"  {row.mind}{' *' if row.best else ''}"), *scores, style="bold" if row.best else None)
+    _show(
+        "How well each mind explains each agent (nats a decision; higher is better)",
+        table,
+        "* explains the agent best. regret: below the mind's own best action.",
+        "impossible: decisions that only the lapse allows. failed: no answer, scored as",
+        "impossible. not scored: about hints that have no vector.",
+        f"Lapse {lapse:g} for every mind. Encoders' alternatives for each digit:",
+        f"{settings}.",
+    )
 
 
 def print_nearness(rows: Sequence[Nearness]) -> None:
     """How near hints are to their keywords."""
-    table = Table(
-        title="Hints by nearness to their keyword (rank 1: the nearest noun)",
-        title_justify="left",
-    )
-    table.add_column("encoder", overflow="fold")
-    for name in ("known hints", "unknown or none", "median rank", "among 16 nearest", "among 200 nearest"):
-        table.add_column(name, justify="right")
+    table = _table("encoder", "known\nhints", "unknown\nor none", "median\nrank", "within\n16", "within\n200")
     for row in rows:
         table.add_row(
-            row.agent,
+            Text(row.agent),
             str(row.hints),
             str(row.unknown),
-            "–" if math.isnan(row.median_rank) else f"{row.median_rank:.0f}",
-            "–" if math.isnan(row.within_16) else f"{row.within_16:.0%}",
-            "–" if math.isnan(row.within_200) else f"{row.within_200:.0%}",
+            _number(row.median_rank, ".0f"),
+            _number(row.within_16, ".0%"),
+            _number(row.within_200, ".0%"),
         )
-    out.print(table)
+    _show("Hints by nearness to their keyword (rank 1: the nearest noun)", table)
 
 
 def simulate_decrypto(
@@ -242,8 +233,9 @@ def simulate_decrypto(
             raise ValueError(f"--{role.name.lower()}: name at least one mind")
         for spec in specs:
             named(spec, role)
-    if games < 1:
-        raise ValueError(f"--games {games}: play at least one")
+    _check_count("--games", games)
+    if chunk is not None:
+        _check_count("--chunk", chunk)
     vocabulary = load_vocabulary(keywords, vectors)
     summaries = []
     tables = list(product(*lists))
@@ -260,28 +252,45 @@ def simulate_decrypto(
 
 def print_summaries(summaries: Sequence[tuple[Summary, float]]) -> None:
     """The table of a simulation."""
-    table = Table(
-        title="Simulated games",
-        title_justify="left",
-        caption="mean ± standard error over games; tokens a game; seconds include compilation",
-    )
-    for name in ("encoder", "decoder", "interceptor"):
-        table.add_column(name, overflow="fold")
-    for name in ("games", "survived", "turns", "miscommunications", "interceptions", "seconds"):
-        table.add_column(name, justify="right")
+    table = _table("players", "games", "survived", "turns", *TOKENS, "seconds")
     for row, seconds in summaries:
         table.add_row(
-            row.encoder,
-            row.decoder,
-            row.interceptor,
+            _players(row.encoder, row.decoder, row.interceptor),
             f"{row.games:,}",
-            f"{row.survived:.1%} ± {row.survived_error:.1%}",
+            _spread(row.survived, row.survived_error, ".1%"),
             _spread(row.turns, row.turns_error),
             _spread(row.miscommunications, row.miscommunications_error),
             _spread(row.interceptions, row.interceptions_error),
             f"{seconds:.1f}",
+            end_section=True,
         )
-    out.print(table)
+    _show(
+        "Simulated games (E encoder, D decoder, I interceptor)",
+        table,
+        "Means a game ± standard error. Seconds include compilation.",
+    )
+
+
+def _table(first: str, *numbers: str) -> Table:
+    """A table whose first column takes the room that the numbers leave; numbers stand right and are never broken."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1))
+    table.add_column(first, overflow="fold", vertical="top")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _show(title: str, table: Table, *notes: str) -> None:
+    """Prints a table under its title; as wide as the terminal allows, or as its content needs."""
+    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDEST
+    click.secho(f"\n{title}", bold=True)
+    Console(width=wide).print(table)
+    for note in notes:
+        click.echo(note)
+
+
+def _players(encoder: str, decoder: str, interceptor: str) -> Text:
+    return Text(f"E {encoder}\nD {decoder}\nI {interceptor}")
 
 
 def _minds(specs: Sequence[str]) -> dict[Role, Sequence[str]]:
@@ -294,11 +303,18 @@ def _minds(specs: Sequence[str]) -> dict[Role, Sequence[str]]:
         name, equals, rest = text.partition("=")
         if not equals or name.upper() not in Role.__members__:
             raise ValueError(f"--minds {text!r}: write ROLE=MIND,... with encoder, decoder or interceptor for ROLE")
-        minds[Role[name.upper()]] = split_agents(rest)
+        minds[Role[name.upper()]] = list(dict.fromkeys(split_agents(rest)))
     for role, chosen in minds.items():
+        if not chosen:
+            raise ValueError(f"--minds {role.name.lower()}=: name at least one mind")
         for spec in chosen:
             named(spec, role)
     return minds
+
+
+def _check_count(option: str, count: int) -> None:
+    if count < 1:
+        raise ValueError(f"{option} {count}: at least 1")
 
 
 def _check_lapse(lapse: float) -> None:
@@ -306,12 +322,13 @@ def _check_lapse(lapse: float) -> None:
         raise ValueError(f"--lapse {lapse}: a probability above 0 and at most 1")
 
 
-def _spread(mean: float, spread: float) -> str:
-    return f"{mean:.2f}" if math.isnan(spread) else f"{mean:.2f} ± {spread:.2f}"
+def _spread(mean: float, spread: float, form: str = ".2f") -> str:
+    """The mean, and below it the spread."""
+    return _number(mean, form) if math.isnan(spread) else f"{mean:{form}}\n± {spread:{form}}"
 
 
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
+def _number(value: float, form: str = ".3f") -> str:
+    return "–" if math.isnan(value) else f"{value:{form}}"
 
 
 def _no_nan(value: Any) -> Any:

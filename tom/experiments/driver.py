@@ -66,6 +66,7 @@ async def play(
 
     key: the game's key.   recorded: decisions that were made before a kill; they are not asked for again.
     on_decision: called for every new decision before the next one is asked for, to write it down.
+    Raises: what a seat raises, once the others who act at the same time have decided, so that no decision is lost.
     """
     observe, step, actors, done = _functions(game)
     recorded = recorded or {}
@@ -86,7 +87,10 @@ async def play(
                     await result
             return decision
 
-        decisions = await asyncio.gather(*(decide(role) for role in acting))
+        decisions = await asyncio.gather(*(decide(role) for role in acting), return_exceptions=True)
+        for decision in decisions:
+            if isinstance(decision, BaseException):
+                raise decision
         joint = {
             int(role): game.no_action(role) if decision.action is None else _as_array(decision.action, role, words)
             for role, decision in zip(acting, decisions, strict=True)

@@ -1,19 +1,120 @@
 """A log as arrays: every game's deal and actions, ready to be stepped and shadowed again."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int
 
-from otherminds.games.decrypto.rules import LENGTH, Role
-from otherminds.games.decrypto.text import read_code
+from otherminds.games.decrypto.rules import CODES, LENGTH, SLOTS, Ending, Role, code_text
 from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.games.protocol import NO_ANSWER
 from otherminds.tom.agents.words import Words
 from otherminds.tom.experiments import journal
+
+CODE_INDEX = {code_text(index): index for index in range(len(CODES))}
+
+
+@dataclass
+class Log:
+    """What a log of Decrypto holds. Every line is one that could come at its place."""
+
+    begun: journal.RunBegun | None = None
+    deals: dict[str, journal.GameBegun] = field(default_factory=dict)  # by game, in the order of the log
+    decisions: dict[str, dict[tuple[int, Role], journal.Decision]] = field(default_factory=dict)
+    over: dict[str, journal.GameOver] = field(default_factory=dict)
+    over_at: dict[str, int] = field(default_factory=dict)  # the number of the line that says so
+    complete: bool = False  # the run is over
+
+
+def read_log(path: Path) -> Log:
+    """Reads the log of one run; a last line cut short by a kill is left out.
+
+    Raises: JournalError naming file and line for what is no line of a log, and for one that cannot come at its
+        place: a second run, a game dealt twice or not by the rules, a decision out of turn, made twice, by another
+        agent, or that is neither three hints nor a code; a game that ends without being played.
+    """
+    log = Log()
+    for number, line in enumerate(journal.read(path), 1):
+        try:
+            _add(log, line, number)
+        except ValueError as error:
+            raise journal.JournalError(f"{path}, line {number}: {error}") from None
+    return log
+
+
+def _add(log: Log, line: journal.AnyLine, number: int) -> None:
+    if log.complete:
+        raise ValueError(f"{line.event} after the run was over")
+    match line:
+        case journal.RunBegun():
+            if number > 1:
+                raise ValueError("a run begins in the middle; a log holds one run")
+            if line.game != "decrypto":
+                raise ValueError(f"a log of {line.game!r}; it must be of 'decrypto'")
+            log.begun = line
+        case journal.GameBegun():
+            if line.game_id in log.deals:
+                raise ValueError(f"game {line.game_id!r} begins twice")
+            _check_deal(line)
+            log.deals[line.game_id] = line
+            log.decisions[line.game_id] = {}
+        case journal.Decision():
+            _playing(log, line.game_id)
+            _check_decision(line, log.deals[line.game_id], log.decisions[line.game_id])
+            log.decisions[line.game_id][line.turn, Role[line.role.upper()]] = line
+        case journal.GameOver():
+            _playing(log, line.game_id)
+            if line.ending.upper() not in Ending.__members__:
+                raise ValueError(f"game {line.game_id!r}: ending {line.ending!r} does not exist")
+            log.over[line.game_id], log.over_at[line.game_id] = line, number
+        case journal.RunOver():
+            if not line.games == len(log.over) == len(log.deals):
+                raise ValueError(
+                    f"the run is over with {line.games} games, but {len(log.over)} of {len(log.deals)} games are"
+                )
+            log.complete = True
+
+
+def _playing(log: Log, game_id: str) -> None:
+    if game_id not in log.deals or game_id in log.over:
+        raise ValueError(f"game {game_id!r} is not being played here")
+
+
+def _check_deal(line: journal.GameBegun) -> None:
+    if set(line.agents) != {role.name.lower() for role in Role}:
+        raise ValueError(f"game {line.game_id!r}: the roles are {', '.join(line.agents)}")
+    if len(line.keywords) != SLOTS or len(set(line.keywords)) != SLOTS:
+        raise ValueError(f"game {line.game_id!r}: {line.keywords} are not {SLOTS} different keywords")
+    if not line.codes or len(set(line.codes)) != len(line.codes) or not set(line.codes) <= CODE_INDEX.keys():
+        raise ValueError(f"game {line.game_id!r}: {line.codes} are not different codes such as '3-1-2'")
+
+
+def _check_decision(
+    line: journal.Decision, deal: journal.GameBegun, made: dict[tuple[int, Role], journal.Decision]
+) -> None:
+    who = f"the {line.role} of game {line.game_id!r}"
+    if line.role not in deal.agents:
+        raise ValueError(f"{who}: there is no such role")
+    if line.agent != deal.agents[line.role]:
+        raise ValueError(f"{who} is {deal.agents[line.role]!r}, not {line.agent!r}")
+    role = Role[line.role.upper()]
+    if (line.turn, role) in made:
+        raise ValueError(f"{who} decides twice in turn {line.turn}")
+    before = [(line.turn - 1, other) for other in Role] if line.turn else []
+    if role != Role.ENCODER:
+        before.append((line.turn, Role.ENCODER))
+    if not 0 <= line.turn < len(deal.codes) or not made.keys() >= set(before):
+        raise ValueError(f"{who} decides in turn {line.turn}, which is not played yet")
+    if line.action is None:
+        return
+    if role == Role.ENCODER:
+        if not (isinstance(line.action, list) and len(line.action) == LENGTH and all(line.action)):
+            raise ValueError(f"{who} gives {line.action!r}, which is not {LENGTH} hints")
+    elif not (isinstance(line.action, str) and line.action in CODE_INDEX):
+        raise ValueError(f"{who} guesses {line.action!r}, which is no code such as '3-1-2'")
 
 
 class GameArrays(NamedTuple):
@@ -44,28 +145,33 @@ class Games:
 def read_games(paths: Iterable[Path], vocabulary: Vocabulary) -> Games:
     """Reads logs.
 
-    Raises: JournalError naming file and line for what cannot be read, a keyword that the vocabulary does not
-        have, or a log without a finished turn.
+    Raises: JournalError naming file and line for what cannot be read (see `read_log`), a keyword that the vocabulary
+        does not have, a game that is in two logs, or logs without a decision.
     """
-    lines: list[journal.AnyLine] = []
-    paths = list(paths)
-    for path in paths:
-        lines += journal.read(path)
-    begun = [line for line in lines if isinstance(line, journal.RunBegun)]
-    deals = {line.game_id: line for line in lines if isinstance(line, journal.GameBegun)}
-    endings = {line.game_id: line.ending for line in lines if isinstance(line, journal.GameOver)}
+    logs = {path: read_log(path) for path in paths}
+    deals: dict[str, journal.GameBegun] = {}
     decisions: dict[str, dict[tuple[int, Role], journal.Decision]] = {}
-    heard: dict[str, None] = {}
-    for line in lines:
-        if isinstance(line, journal.Decision):
-            decisions.setdefault(line.game_id, {})[line.turn, Role[line.role.upper()]] = line
-            if line.role == "encoder":
-                heard.update(dict.fromkeys(line.action or ()))
+    endings: dict[str, str] = {}
+    for path, log in logs.items():
+        if twice := deals.keys() & log.deals.keys():
+            raise journal.JournalError(
+                f"{path}: game {min(twice)!r} is in another of the logs too; compare these logs one by one"
+            )
+        deals |= log.deals
+        decisions |= {game_id: made for game_id, made in log.decisions.items() if made}
+        endings |= {game_id: line.ending for game_id, line in log.over.items()}
+    if not decisions:
+        raise journal.JournalError(f"{', '.join(map(str, logs))}: no decision in this log; nothing was played yet")
+    heard = dict.fromkeys(
+        hint
+        for made in decisions.values()
+        for (_, role), line in made.items()
+        if role == Role.ENCODER
+        for hint in line.action or ()
+    )
     words = Words(vocabulary, spare=len(heard))
     for text in heard:
         words.row(text)
-    if not decisions:
-        raise journal.JournalError(f"{', '.join(map(str, paths))}: no decision in this log; nothing was played yet")
 
     ids = [game_id for game_id in deals if game_id in decisions]
     horizon = max(len(deals[game_id].codes) for game_id in ids)
@@ -77,10 +183,16 @@ def read_games(paths: Iterable[Path], vocabulary: Vocabulary) -> Games:
         interceptor_guesses=np.full((len(ids), horizon), NO_ANSWER, np.int32),
         turns=np.zeros(len(ids), np.int32),
     )
+    places = {word.casefold(): place for place, word in enumerate(vocabulary.keywords)}
     for g, game_id in enumerate(ids):
         deal = deals[game_id]
-        arrays.keywords[g] = [_keyword(vocabulary, keyword, game_id) for keyword in deal.keywords]
-        arrays.codes[g, : len(deal.codes)] = [read_code(code) for code in deal.codes]
+        if missing := [keyword for keyword in deal.keywords if keyword.casefold() not in places]:
+            raise journal.JournalError(
+                f"game {game_id!r}: keyword {missing[0]!r} is not in the keyword list; give the list that the game "
+                "was played with (--keywords)"
+            )
+        arrays.keywords[g] = [places[keyword.casefold()] for keyword in deal.keywords]
+        arrays.codes[g, : len(deal.codes)] = [CODE_INDEX[code] for code in deal.codes]
         made = decisions[game_id]
         while all((arrays.turns[g], role) in made for role in Role):
             turn = int(arrays.turns[g])
@@ -92,7 +204,7 @@ def read_games(paths: Iterable[Path], vocabulary: Vocabulary) -> Games:
                 (Role.INTERCEPTOR, arrays.interceptor_guesses),
             ):
                 action = made[turn, role].action
-                guesses[g, turn] = NO_ANSWER if action is None else read_code(action)
+                guesses[g, turn] = NO_ANSWER if action is None else CODE_INDEX[action]
             arrays.turns[g] += 1
     return Games(
         ids=ids,
@@ -102,15 +214,5 @@ def read_games(paths: Iterable[Path], vocabulary: Vocabulary) -> Games:
         arrays=arrays,
         words=words,
         unknown={words.row(text) for text in heard if hint_vector(vocabulary, text) is None},
-        begun=begun,
+        begun=[log.begun for log in logs.values() if log.begun],
     )
-
-
-def _keyword(vocabulary: Vocabulary, keyword: str, game_id: str) -> int:
-    place = {word.casefold(): index for index, word in enumerate(vocabulary.keywords)}
-    if keyword.casefold() not in place:
-        raise journal.JournalError(
-            f"game {game_id!r}: keyword {keyword!r} is not in the keyword list; give the list that the game was "
-            "played with (--keywords)"
-        )
-    return place[keyword.casefold()]

@@ -1,4 +1,11 @@
-"""Runs Decrypto at tables of minds and language models: writes the log, and resumes after a kill."""
+"""Runs Decrypto at tables of minds and language models: writes the log, and resumes after a kill.
+
+What a model answers, good or bad, is its decision and is written down. A call that brings no answer, after all its
+retries, may have failed for this decision alone (a server can refuse a single prompt) or because the server is gone.
+So the model is then asked for a single word, twice at most. If a word comes, the decision has failed, is written as
+failed and counts. If none does, the run stops: the decision was not made, nothing is written of it, and the same
+command asks for it again.
+"""
 
 import asyncio
 import datetime
@@ -6,7 +13,7 @@ import importlib.metadata
 import platform
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +21,6 @@ import jax
 import numpy as np
 
 from otherminds.games.decrypto.rules import LENGTH, Ending, Event, Observation, Role, State, code_text, decrypto
-from otherminds.games.decrypto.text import read_code
 from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.games.protocol import Game
 from otherminds.games.rollout import deal_key, game_key
@@ -23,12 +29,15 @@ from otherminds.tom.agents.language_model import LanguageModelAgent
 from otherminds.tom.agents.mind import MindAgent
 from otherminds.tom.agents.words import Words
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.config import ConfigError, DecryptoConfig
+from otherminds.tom.experiments.config import ConfigError, DecryptoConfig, validated
 from otherminds.tom.experiments.driver import Played, play
-from otherminds.tom.llm.client import Client, open_client
+from otherminds.tom.experiments.records import CODE_INDEX, Log, read_log
+from otherminds.tom.llm.client import Client, ModelError, open_client
 from otherminds.tom.minds.decrypto.registry import MINDS, is_mind, named
 
 PACKAGES = ("otherminds", "jax", "jaxlib", "numpy", "openai")
+UNANSWERED = 3
+"""Calls in a row without an answer, each with its own retries, after which a model counts as gone."""
 
 
 class ModelSeat:
@@ -38,12 +47,30 @@ class ModelSeat:
         self._agent, self._words, self._keywords = agent, words, keywords
 
     async def act(self, observation: Observation, key: jax.Array) -> Decision:
-        """Asks the model; the sampler's seed comes from the decision's key."""
+        """Asks the model; the sampler's seed comes from the decision's key.
+
+        Raises: ModelError if the model is gone.
+        """
         seed = int(jax.random.bits(key)) >> 1
-        return await self._agent.act(observation, self._words.texts, self._keywords, seed=seed)
+        decision = await self._agent.act(observation, self._words.texts, self._keywords, seed=seed)
+        if decision.failure == "call":
+            await check_that_it_answers(self._agent.client)
+        return decision
 
     def see(self, event: Event) -> None:
         """Nothing to do: the next text tells it."""
+
+
+async def check_that_it_answers(client: Client) -> None:
+    """After a call without an answer: whether the model answers anything.
+
+    Raises: ModelError if it does not.
+    """
+    for _ in range(UNANSWERED - 1):
+        answer = await client.chat([{"role": "user", "content": "Say ok."}])
+        if answer.error is None:
+            return
+    raise ModelError(f"{client.model}: no answer to {UNANSWERED} calls in a row ({answer.error})")
 
 
 @dataclass(frozen=True)
@@ -109,73 +136,67 @@ async def run(
 ) -> Finished:
     """Plays every game of the configuration that the log does not hold yet.
 
-    path: the log. A decision that it holds is not asked for again; a finished game is not played again.
+    path: the log. A decision that it holds is not asked for again; a finished game is not played again, and a model
+        that sits in finished games only is not called.
     on_game, on_decision: told of every finished game and every new decision, for a progress bar.
-    Raises: ConfigError, UnknownMind, ModelError before any game starts; ModelError in the middle where no later
-        call can succeed: what was played is in the log, and the same call goes on from there.
+    Raises: ConfigError, UnknownMind, JournalError, ModelError before any game starts; ModelError in the middle where
+        no later call can succeed: what was played is in the log, and the same call goes on from there.
     """
     models = model_names(config)
     past = read_past(path, config, vocabulary)
+    waiting = {
+        agent for planned in planned_games(config) if planned.game_id not in past.over for agent in planned.agents
+    }
     async with AsyncExitStack() as stack:
         clients: dict[str, Client] = {}
         for model in models:
-            clients[model] = await stack.enter_async_context(open_client(model, config.base_url, config.generation))
-            await clients[model].check()
+            if model in waiting:
+                clients[model] = await stack.enter_async_context(open_client(model, config.base_url, config.generation))
+                await clients[model].check()
         with journal.Writer(path) as writer:
-            if not past.begun:
+            if past.begun is None:
                 writer.write(_header(config, vocabulary))
-            table = _Tables(config, vocabulary, clients, writer, past, on_game, on_decision)
-            finished = await table.play_all()
-            if not past.over:
+            tables = _Tables(config, vocabulary, clients, writer, past, on_game, on_decision)
+            try:
+                finished = await tables.play_all()
+            except ModelError as error:
+                raise ModelError(f"{error}; what was played is in {path}, the same command goes on with it") from None
+            if not past.complete:
                 writer.write(journal.RunOver(games=finished.games, time=_now()))
     return finished
 
 
-@dataclass
-class Past:
-    """What a log holds already."""
-
-    begun: bool = False
-    over: bool = False
-    started: set[str] = field(default_factory=set)
-    finished: dict[str, int] = field(default_factory=dict)  # game: answers that failed
-    decisions: dict[str, dict[tuple[int, Role], Decision]] = field(default_factory=dict)
-
-
-def read_past(path: Path, config: DecryptoConfig, vocabulary: Vocabulary) -> Past:
-    """What the log at `path` holds of this run; nothing where there is no log.
+def read_past(path: Path, config: DecryptoConfig, vocabulary: Vocabulary) -> Log:
+    """What the log at `path` holds of this run; nothing where there is no log, or no whole line of it.
 
     Raises: ConfigError for the log of another run, JournalError for one that cannot be read.
     """
-    past = Past()
-    if not path.exists() or path.stat().st_size == 0:
-        return past
-    for line in journal.read(path):
-        match line:
-            case journal.RunBegun():
-                past.begun = True
-                if line.config != config.model_dump(mode="json") or line.vocabulary != vocabulary.name:
-                    raise ConfigError(
-                        f"{path} is the log of another run (other settings or words); give another --out, "
-                        "or the settings that the log's first line shows"
-                    )
-            case journal.GameBegun():
-                past.started.add(line.game_id)
-            case journal.Decision():
-                decisions = past.decisions.setdefault(line.game_id, {})
-                decisions[line.turn, Role[line.role.upper()]] = decision_of(line)
-            case journal.GameOver():
-                past.finished[line.game_id] = line.failed_answers
-            case journal.RunOver():
-                past.over = True
+    if not path.exists():
+        return Log()
+    past = read_log(path)
+    if past.begun is None and past.deals:
+        raise journal.JournalError(f"{path}, line 1: a log begins with run_begun")
+    if past.begun is not None and not _same_run(past.begun, config, vocabulary):
+        raise ConfigError(
+            f"{path} is the log of another run (other settings or words); give another --out, or the settings that "
+            "the log's first line shows"
+        )
     return past
+
+
+def _same_run(begun: journal.RunBegun, config: DecryptoConfig, vocabulary: Vocabulary) -> bool:
+    try:
+        recorded = validated(**begun.config)
+    except (ConfigError, TypeError):
+        return False
+    return recorded.identity() == config.identity() and begun.vocabulary == vocabulary.name
 
 
 def decision_of(line: journal.Decision) -> Decision:
     """The decision that a line of the log records."""
     action: Any = line.action
     if isinstance(action, str):
-        action = read_code(action)
+        action = CODE_INDEX[action]
     elif action is not None:
         action = tuple(action)
     attempts = tuple(Attempt(text=attempt.text or "", error=attempt.error) for attempt in line.attempts)
@@ -191,7 +212,7 @@ class _Tables:
         vocabulary: Vocabulary,
         clients: dict[str, Client],
         writer: journal.Writer,
-        past: Past,
+        past: Log,
         on_game: Callable[[PlannedGame], None] | None,
         on_decision: Callable[[], None] | None,
     ) -> None:
@@ -203,10 +224,12 @@ class _Tables:
         self.spare = LENGTH * config.turns
         self.clients = clients
         self._minds: dict[tuple[str, Role], MindAgent] = {}
-        self.resumed = 0
 
     async def play_all(self) -> Finished:
-        """Plays what is not finished; games at once, as many as the models take calls."""
+        """Plays what is not finished; games at once, as many as the models take calls.
+
+        Raises: the first error of a game; the others are stopped then.
+        """
         at_once = self.config.generation.max_connections if self.clients else 1
         if any(model.startswith("local/") for model in self.clients):
             at_once = 1  # one slot: games in turn keep the prompt's beginning
@@ -219,10 +242,14 @@ class _Tables:
                 if self.on_game is not None:
                     self.on_game(planned)
 
-        async with asyncio.TaskGroup() as group:
-            for planned in planned_games(self.config):
-                group.create_task(one(planned))
-        return Finished(len(failures), sum(count > 0 for count in failures), self.resumed)
+        resumed = sum(map(len, self.past.decisions.values()))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for planned in planned_games(self.config):
+                    group.create_task(one(planned))
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        return Finished(len(failures), sum(count > 0 for count in failures), resumed)
 
     def _seat(self, agent: str, role: Role, state: State, words: Words):
         if agent in self.clients:
@@ -235,25 +262,28 @@ class _Tables:
     async def play(self, planned: PlannedGame) -> int:
         """Plays one game, or takes it from the log. Returns the number of answers that failed."""
         game_id = planned.game_id
-        if game_id in self.past.finished:
-            return self.past.finished[game_id]
+        if game_id in self.past.over:
+            return self.past.over[game_id].failed_answers
         key = game_key(jax.random.key(planned.seed), planned.episode)
         state = self.game.init(deal_key(key))
-        if game_id not in self.past.started:
-            self.writer.write(
-                journal.GameBegun(
-                    game_id=game_id,
-                    agents={role.name.lower(): agent for role, agent in zip(Role, planned.agents, strict=True)},
-                    seed=planned.seed,
-                    episode=planned.episode,
-                    keywords=[self.vocabulary.keywords[int(index)] for index in state.keywords],
-                    codes=[code_text(int(code)) for code in state.codes],
-                )
+        deal = journal.GameBegun(
+            game_id=game_id,
+            agents={role.name.lower(): agent for role, agent in zip(Role, planned.agents, strict=True)},
+            seed=planned.seed,
+            episode=planned.episode,
+            keywords=[self.vocabulary.keywords[int(index)] for index in state.keywords],
+            codes=[code_text(int(code)) for code in state.codes],
+        )
+        if self.past.deals.get(game_id, deal) != deal:
+            raise journal.JournalError(
+                f"game {game_id!r} was dealt other keywords or codes than here, perhaps by another version of jax; "
+                "go on where the log was begun, or give another --out"
             )
+        if game_id not in self.past.deals:
+            self.writer.write(deal)
         words = Words(self.vocabulary, self.spare)
         seats = tuple(self._seat(agent, role, state, words) for role, agent in zip(Role, planned.agents, strict=True))
-        recorded = self.past.decisions.get(game_id, {})
-        self.resumed += len(recorded)
+        recorded = {place: decision_of(line) for place, line in self.past.decisions.get(game_id, {}).items()}
         failed = sum(decision.action is None for decision in recorded.values())
 
         def write_down(played: Played) -> None:

@@ -203,7 +203,7 @@ def test_codes_do_not_depend_on_keywords(deals):
     assert stats.chi2_contingency(table).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("keyword_count", [4, 5, 680])
+@pytest.mark.parametrize("keyword_count", [4, 680])
 def test_any_number_of_keywords_from_four_on(keyword_count):
     keywords = jax.jit(jax.vmap(lambda i: rules.deal(jax.random.fold_in(key, i), keyword_count).keywords))(
         jnp.arange(2000)

@@ -99,7 +99,7 @@ def test_recorded_rankings(toy, toy_world):
 
 def test_recorded_passing_sets(toy, toy_world):
     """Who is near and passes depends on K only in how many are looked at."""
-    candidates = encoder(17).init(EncoderParams(toy_world.lexicon), None, View(jnp.int32(0), KEYWORDS))
+    candidates = jax.jit(encoder(17).init)(EncoderParams(toy_world.lexicon), None, View(jnp.int32(0), KEYWORDS))
     assert len(toy["passing_set_by_K"]) == 24
     for name, expected in toy["passing_set_by_K"].items():
         k, keyword = name.removeprefix("K=").split(",")

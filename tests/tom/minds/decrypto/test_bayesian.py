@@ -89,10 +89,10 @@ def speakers(lexicon):
     }
 
 
-@pytest.mark.parametrize("keywords, speaker", [(4, "literal"), (6, "literal"), (5, "any")])
-def test_it_is_exact_where_slots_are_independent(keywords, speaker):
+@pytest.mark.parametrize("speaker", ["literal", "any"])
+def test_it_is_exact_where_slots_are_independent(speaker):
     """Beliefs and codes equal those of the joint over W^4 quadruples, turn after turn."""
-    lexicon = random_lexicon(keywords)
+    lexicon, keywords = random_lexicon(5), 5
     speaker = speakers(lexicon)[speaker]
     params = BayesianParams(lexicon, speaker)
     log_s = log_likelihood(speaker, lexicon, jnp.arange(NOUNS))
@@ -136,14 +136,14 @@ def test_unknown_and_missing_hints_teach_nothing():
 
 
 def test_before_anything_is_revealed_every_code_is_as_probable():
-    lexicon = random_lexicon(6)
+    lexicon = random_lexicon(5)
     params = BayesianParams(lexicon, literal_speaker(lexicon, 4.0))
     first = guess(params, start(params), jnp.array([0, 5, 9]), jnp.zeros(24, bool))
     np.testing.assert_allclose(np.exp(first), 1 / 24, rtol=1e-4)
 
 
 def test_rules_lapse_and_used_codes():
-    lexicon = random_lexicon(6)
+    lexicon = random_lexicon(5)
     speaker = literal_speaker(lexicon, 4.0)
     joint = independent(lexicon, log_likelihood(speaker, lexicon, jnp.arange(NOUNS)))
     params = BayesianParams(lexicon, speaker)
@@ -163,10 +163,10 @@ def test_rules_lapse_and_used_codes():
 
 
 def test_exposure_is_the_belief_in_the_true_keyword_after_the_hint():
-    lexicon = random_lexicon(6)
+    lexicon = random_lexicon(5)
     params = BayesianParams(lexicon, literal_speaker(lexicon, 4.0))
     belief = update(params, start(params), event(9, (1, 7, 4)))
-    keywords, code = jnp.array([2, 0, 5, 3]), 16
+    keywords, code = jnp.array([2, 0, 4, 3]), 16
     slots, hints = jnp.array(CODES[code]), jnp.array([[0, 8], [UNKNOWN, 3], [11, 6]], jnp.int32)
     scores = mind.slot_scores(params, belief, hints)
     exposed = np.asarray(jax.jit(mind.exposure)(params, belief, hints, scores, slots, keywords))
