@@ -49,7 +49,7 @@ def _one_line_usage() -> "Iterator[None]":
         raise
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "otherminds"
-        raise OneLine(f"{error.format_message()} (see {command} --help)") from None
+        raise OneLine(f"{error.format_message().rstrip('.')} (see {command} --help)") from None
 
 
 @contextlib.contextmanager

@@ -29,8 +29,8 @@ def completion(text="", finish_reason="stop", **message):
 class FakeServer:
     """Answers POSTs from `script`, one entry a request, the last one for ever; and keeps the requests.
 
-    An entry: a text (a completion), a dict (a body), bytes (a raw body), (status, body[, headers]), or a number
-    (seconds of silence, then a completion).
+    An entry: a text (a completion), a dict (a body), bytes (a raw body), (status, body[, headers]), a number
+    (seconds of silence, then a completion), or a function from the request to one of these.
     """
 
     def __init__(self):
@@ -54,6 +54,8 @@ class FakeServer:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 fake.requests.append(body | {"headers": dict(self.headers)})
                 entry = fake.script.pop(0) if len(fake.script) > 1 else fake.script[0]
+                if callable(entry):
+                    entry = entry(body)
                 if isinstance(entry, float):
                     time.sleep(entry)
                     entry = "late"

@@ -40,15 +40,17 @@ TOKENS = ("miscommu-\nnications", "inter-\nceptions")
 
 @contextmanager
 def progress_bar(description: str, total: int) -> Iterator[Any]:
-    """A progress bar on stderr; yields a function that moves it by a number of steps."""
+    """A progress bar on stderr if that is a terminal; yields a function that moves it by a number of steps."""
+    console = Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
+        disable=not console.is_terminal,
     )
     with bar:
         task = bar.add_task(description, total=total)

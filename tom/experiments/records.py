@@ -25,7 +25,7 @@ class Log:
     deals: dict[str, journal.GameBegun] = field(default_factory=dict)  # by game, in the order of the log
     decisions: dict[str, dict[tuple[int, Role], journal.Decision]] = field(default_factory=dict)
     over: dict[str, journal.GameOver] = field(default_factory=dict)
-    over_at: dict[str, int] = field(default_factory=dict)  # the number of the line that says so
+    numbers: dict[tuple, int] = field(default_factory=dict)  # of lines: (game, turn, role) decided, or (game,) is over
     complete: bool = False  # the run is over
 
 
@@ -64,12 +64,15 @@ def _add(log: Log, line: journal.AnyLine, number: int) -> None:
         case journal.Decision():
             _playing(log, line.game_id)
             _check_decision(line, log.deals[line.game_id], log.decisions[line.game_id])
-            log.decisions[line.game_id][line.turn, Role[line.role.upper()]] = line
+            role = Role[line.role.upper()]
+            log.decisions[line.game_id][line.turn, role] = line
+            log.numbers[line.game_id, line.turn, role] = number
         case journal.GameOver():
             _playing(log, line.game_id)
             if line.ending.upper() not in Ending.__members__:
                 raise ValueError(f"game {line.game_id!r}: ending {line.ending!r} does not exist")
-            log.over[line.game_id], log.over_at[line.game_id] = line, number
+            log.over[line.game_id] = line
+            log.numbers[line.game_id,] = number
         case journal.RunOver():
             if not line.games == len(log.over) == len(log.deals):
                 raise ValueError(

@@ -18,7 +18,7 @@ def validate_log(path: Path) -> str:
 
     Raises: JournalError naming the line for what is wrong: a line that is none of the log's or cannot come at its
         place (see `read_log`), a log that does not begin with a run, a game whose recorded ending, turns, tokens or
-        number of failed answers are not what its decisions give; or the game that goes on after its end.
+        number of failed answers are not what its decisions give, a game that goes on after its end.
     """
     log = read_log(path)
     if log.begun is None:
@@ -27,8 +27,11 @@ def validate_log(path: Path) -> str:
     after_loss = bool(log.begun.config.get("continue_after_loss", False))
     for game_id, made in log.decisions.items():
         state = replay(log.deals[game_id], made, after_loss)
-        if bool(done(state, after_loss)) and len(made) > len(Role) * int(state.turn):
-            raise journal.JournalError(f"{path}: game {game_id!r} goes on after its end in turn {int(state.turn) - 1}")
+        more = [log.numbers[game_id, turn, role] for turn, role in made if turn >= int(state.turn)]
+        if more and bool(done(state, after_loss)):
+            raise journal.JournalError(
+                f"{path}, line {more[0]}: game {game_id!r} goes on after its end in turn {int(state.turn) - 1}"
+            )
         if game_id not in log.over:
             continue
         over = log.over[game_id]
@@ -42,7 +45,7 @@ def validate_log(path: Path) -> str:
         for name, value in played.items():
             if getattr(over, name) != value:
                 raise journal.JournalError(
-                    f"{path}, line {log.over_at[game_id]}: game {game_id!r} is recorded with {name} "
+                    f"{path}, line {log.numbers[game_id,]}: game {game_id!r} is recorded with {name} "
                     f"{getattr(over, name)!r}, but its decisions give {value!r}"
                 )
     decisions = [line for made in log.decisions.values() for line in made.values()]

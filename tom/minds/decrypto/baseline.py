@@ -14,10 +14,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from otherminds.games.decrypto.rules import CODES, LENGTH, SLOTS, TURNS, Event, Observation, View
-from otherminds.inference.logspace import log_normalize, logsumexp
+from otherminds.inference.logspace import log_normalize
 from otherminds.tom.mind import Mind, memoryless
 from otherminds.tom.minds.decrypto.guesser import Choice, Guesser, code_scores, make_guesser
-from otherminds.tom.minds.decrypto.hints import HintSet, grid_log_policy, lapse_to_alternatives, mix_lapse
+from otherminds.tom.minds.decrypto.hints import HintSet, grid_log_policy, lapse_to_alternatives, mix_lapse, pick
 from otherminds.tom.minds.decrypto.lexicon import Lexicon, hint_known, hint_similarity
 
 
@@ -176,7 +176,7 @@ def baseline_encoder(k: int = 16, *, turns: int = TURNS, skip_keyword: bool = Fa
         return Candidates(nearest, own > others, itself)
 
     def digit(params: EncoderParams, belief: Candidates, observation: Observation, slot):
-        """The nouns that may stand for a slot: words [C], their log-probabilities [C], and whether none is left."""
+        """The nouns that may stand for a slot [C], and which of them are in the draw [C]: none, if none is left."""
         history = observation.history
         of_slot = (jnp.asarray(CODES)[history.codes] == slot) & (history.codes >= 0)[:, None]
         past = jnp.where(of_slot, history.hints, -1)
@@ -185,9 +185,7 @@ def baseline_encoder(k: int = 16, *, turns: int = TURNS, skip_keyword: bool = Fa
         rank = jnp.arange(words.shape[0])
         first = fresh & belief.passes[slot] & (rank < k + of_slot.sum())
         second = fresh & (rank < k)
-        usable = jnp.where(first.any(), first, second)
-        log_p = log_normalize(jnp.zeros(words.shape), where=usable)
-        return words, log_p, ~usable.any()
+        return words, jnp.where(first.any(), first, second)
 
     def alternatives(params: EncoderParams, belief, observation: Observation) -> HintSet:
         slots = jnp.asarray(CODES)[observation.code]
@@ -198,12 +196,12 @@ def baseline_encoder(k: int = 16, *, turns: int = TURNS, skip_keyword: bool = Fa
         nouns = params.lexicon.nearest.shape[1]
 
         def one(slot, offered: Int[Array, " K"], valid: Bool[Array, " K"]) -> Float[Array, " K"]:
-            words, log_p, none_left = digit(params, belief, observation, slot)
-            listed = logsumexp(jnp.where(offered[:, None] == words, log_p, -jnp.inf))
+            words, usable = digit(params, belief, observation, slot)
+            listed = ((offered[:, None] == words) & usable).any(-1)
             keyword = params.lexicon.keyword_words[observation.keywords[slot]]
-            is_noun = (offered >= 0) & (offered < nouns)
-            anything = jnp.where(is_noun & (offered != keyword), 0.0, -jnp.inf)
-            return log_normalize(jnp.where(none_left, anything, listed), where=valid)
+            anything = (offered >= 0) & (offered < nouns) & (offered != keyword)
+            drawn = jnp.where(usable.any(), listed, anything)
+            return log_normalize(jnp.zeros(offered.shape), where=valid & drawn)
 
         log_p = grid_log_policy(jax.vmap(one)(slots, actions.words, actions.valid))
         return mix_lapse(log_p, params.lapse, actions)
@@ -212,17 +210,16 @@ def baseline_encoder(k: int = 16, *, turns: int = TURNS, skip_keyword: bool = Fa
         slots = jnp.asarray(CODES)[observation.code]
         nouns = params.lexicon.nearest.shape[1]
 
-        def one(key, slot):
-            words, log_p, none_left = digit(params, belief, observation, slot)
-            pick, anywhere = jax.random.split(key)
-            listed = words[jax.random.categorical(pick, jnp.where(none_left, 0.0, log_p))]
+        def one(uniform: Float[Array, "2"], slot) -> Int[Array, ""]:
+            words, usable = digit(params, belief, observation, slot)
+            listed = words[pick(uniform[0], usable)]
             keyword = params.lexicon.keyword_words[observation.keywords[slot]]
-            anything = jax.random.randint(anywhere, (), 0, nouns - (keyword >= 0))
+            anything = jnp.floor(uniform[1] * (nouns - (keyword >= 0))).astype(jnp.int32)
             anything = anything + ((keyword >= 0) & (anything >= keyword))
-            return jnp.where(none_left, anything, listed)
+            return jnp.where(usable.any(), listed, anything)
 
         playing, lapsing = jax.random.split(key)
-        hints = jax.vmap(one)(jax.random.split(playing, LENGTH), slots).astype(jnp.int32)
+        hints = jax.vmap(one)(jax.random.uniform(playing, (LENGTH, 2)), slots).astype(jnp.int32)
         return lapse_to_alternatives(lapsing, params.lapse, hints, alternatives(params, belief, observation))
 
     return Mind("baseline", init, memoryless, alternatives, log_policy, sample)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax.nn import logsumexp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
@@ -12,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from otherminds.games.decrypto.rules import CODES, LENGTH, SLOTS, Observation, codes_used
 from otherminds.inference.logspace import log_normalize, scale
 from otherminds.inference.scoring import with_lapse
-from otherminds.tom.mind import Mind
+from otherminds.tom.mind import Mind, draw
 
 Rule = Literal["softmax", "argmax"]
 BARRED = -1e30
@@ -156,7 +155,7 @@ def make_guesser(
         return log_normalize(jnp.where(actions < 0, -jnp.inf, log_p))
 
     def sample(key: PRNGKeyArray, params, belief, observation: Observation) -> Int[Array, ""]:
-        return jax.random.categorical(key, of_observation(params, belief, observation)).astype(jnp.int32)
+        return draw(key, of_observation(params, belief, observation)).astype(jnp.int32)
 
     def codes_readout(params, belief, observation: Observation) -> dict[str, Array]:
         own = readout(params, belief, observation) if readout is not None else {}

@@ -76,10 +76,16 @@ def lapse_to_alternatives(
     key: PRNGKeyArray, lapse: Float[Array, ""] | float, hints: Int[Array, "3"], hint_set: HintSet
 ) -> Int[Array, "3"]:
     """The hints, or with probability `lapse` a uniformly random valid combination of the set."""
-    lapsing, choosing = jax.random.split(key)
-    places = jax.random.categorical(choosing, jnp.where(hint_set.valid, 0.0, -jnp.inf))
+    uniform = jax.random.uniform(key, (1 + LENGTH,))
+    places = jax.vmap(pick)(uniform[1:], hint_set.valid)
     random_hints = jnp.take_along_axis(hint_set.words, places[:, None], 1)[:, 0]
-    return jnp.where(jax.random.uniform(lapsing) < lapse, random_hints, hints)
+    return jnp.where(uniform[0] < lapse, random_hints, hints)
+
+
+def pick(uniform: Float[Array, ""], allowed: Bool[Array, " K"]) -> Int[Array, ""]:
+    """The place of one of the allowed entries, all equally likely, from a number uniform in [0, 1)."""
+    rank = jnp.floor(uniform * allowed.sum())
+    return jnp.argmax(jnp.cumsum(allowed) > rank)
 
 
 def given_before(observation: Observation, words: Int[Array, "..."]) -> Bool[Array, "..."]:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from otherminds.games.decrypto.rules import CODES, Observation, Role, View, codes_used, imagine
-from otherminds.tom.mind import Mind
+from otherminds.tom.mind import Mind, draw
 from otherminds.tom.minds.decrypto.guesser import Choice, Rule, choose
 from otherminds.tom.minds.decrypto.hints import join
 
@@ -52,7 +52,7 @@ def pragmatic_decoder(encoder: Mind, *, rule: Rule = "softmax", exclude_used: bo
         return jnp.where(actions < 0, -jnp.inf, log_p)
 
     def sample(key: PRNGKeyArray, params, belief, observation: Observation) -> Int[Array, ""]:
-        return jax.random.categorical(key, guess_log_p(params, belief, observation)).astype(jnp.int32)
+        return draw(key, guess_log_p(params, belief, observation)).astype(jnp.int32)
 
     def readout(params, belief, observation: Observation) -> dict[str, Array]:
         return {"code": guess_log_p(params, belief, observation)}

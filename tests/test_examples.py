@@ -1,0 +1,34 @@
+"""Every example, and the Python of the README, runs as it stands."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", [path for path in EXAMPLES if path.stem != "overheard"], ids=lambda path: path.stem)
+def test_example(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out.strip()
+
+
+def test_overheard_with_few_games(tmp_path, capsys):
+    example = runpy.run_path(str(ROOT / "examples/overheard.py"))
+    records = example["main"](tmp_path, games=20, pools=(25, 400))
+    assert (tmp_path / "survival.png").stat().st_size > 10_000
+    survived = {(record.label, record.pool): record.survived for record in records}
+    for label in ("against baseline", "against bayesian"):
+        assert survived[label, 400] > survived[label, 25]  # more words, more room to mislead
+
+
+def test_readme(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    assert "survived" in capsys.readouterr().out
