@@ -332,6 +332,31 @@ def test_games_end_and_differ(name):
     assert len(np.unique(first_leaf, axis=0)) > len(first_leaf) / 2
 
 
+def test_a_mind_is_told_of_finished_turns_only():
+    """Not of phases that finish none, nor of anything after the end, which comes here with the second miss."""
+
+    def never(*_):
+        raise AssertionError("a rollout needs `sample` alone")
+
+    def count(role):
+        return Mind(
+            "counts",
+            init=lambda params, memory, view: jnp.int32(0),
+            update=lambda params, belief, event: belief + 1,
+            alternatives=never,
+            log_policy=never,
+            sample=lambda key, params, belief, observation: game("decrypto").no_action(role),
+        )
+
+    @jax.jit
+    def play(key):
+        return rollout(game("decrypto"), tuple(count(role) for role in Role), (None,) * 3, key)
+
+    state, counts = play(key)
+    assert (state.turn, state.miscommunications) == (2, 2)
+    assert counts == (2, 2, 2)
+
+
 def functions_of(mind, what, params):
     """A function of a mind, jitted with its params, which stand first, or after the key of `sample`."""
     function = getattr(mind, what)

@@ -61,6 +61,7 @@ def test_padding_changes_nothing(prior, likelihood, valid, filling):
         ours, theirs = np.asarray(getattr(trace, name)), np.asarray(getattr(shorter, name))
         np.testing.assert_array_equal(ours[places], theirs[: places.size], err_msg=name)
     np.testing.assert_array_equal(np.asarray(trace.log_evidence)[~valid], 0)
+    np.testing.assert_array_equal(trace.possible, np.logical_and.accumulate(np.asarray(trace.log_evidence) > -np.inf))
     before = np.asarray(log_prior)
     for t in range(TURNS):
         if not valid[t]:

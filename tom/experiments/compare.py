@@ -18,14 +18,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from otherminds.games.decrypto.rules import CODES, LENGTH, Role, begin, guess, observe, view
+from otherminds.games.decrypto.rules import CODES, LENGTH, TOKENS_TO_LOSE, Role, begin, guess, observe, view
 from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.inference.logspace import log_normalize
 from otherminds.tom.experiments.records import GameArrays, Games
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.decrypto.hints import HintSet, join, stratified, sum_out
 from otherminds.tom.minds.decrypto.lexicon import Lexicon, hear, hint_known, make_lexicon
-from otherminds.tom.minds.decrypto.registry import named
+from otherminds.tom.minds.decrypto.registry import named, own_vocabulary
 
 DEFAULT_MINDS = {
     Role.ENCODER: ("baseline", "literal", "rational", "rational:alpha=20"),
@@ -113,7 +113,8 @@ def _shadower(mind: Mind, role: Role, settings: Alternatives) -> Callable[..., S
                 hint_set = join(common_alternatives(lexicon, observation, settings), hints)
                 hint_set = hint_set._replace(valid=hint_set.valid.at[:, -1].set(known))
                 log_p = sum_out(log_normalize(mind.log_policy(params, belief, observation, hint_set)), known)
-                done, size = log_p[-1], jnp.where(known, hint_set.valid.sum(1), 1).prod()
+                told_apart = known | (hints < 0).any()  # one who fails to answer fails to choose from the whole set
+                done, size = log_p[-1], jnp.where(told_apart, hint_set.valid.sum(1), 1).prod()
             else:
                 observation = observe(state._replace(hints=hints), role)
                 log_p = mind.log_policy(params, belief, observation, jnp.arange(len(CODES)))
@@ -138,11 +139,23 @@ def heard_lexicon(vocabulary: Vocabulary, games: Games) -> Lexicon:
     return lexicon
 
 
-def shadow(games: Games, lexicon: Lexicon, spec: str, role: Role, settings: Alternatives = ALTERNATIVES) -> Shadow:
-    """Shadows every turn of every game with one mind in one role."""
+def shadow(
+    games: Games,
+    lexicon: Lexicon,
+    spec: str,
+    role: Role,
+    settings: Alternatives = ALTERNATIVES,
+    *,
+    own: Lexicon | None = None,
+) -> Shadow:
+    """Shadows every turn of every game with one mind in one role.
+
+    lexicon: the table's, from which the alternatives are.   own: the mind's, if it has vectors of its own.
+    """
     model = named(spec, role)
     run = _shadower(model.mind, role, settings)
-    return Shadow(*(np.asarray(x) for x in run(model.make_params(lexicon), lexicon, games.arrays)))
+    params = model.make_params(lexicon if own is None else own)
+    return Shadow(*(np.asarray(x) for x in run(params, lexicon, games.arrays)))
 
 
 def lapsed(log_p: np.ndarray, size: np.ndarray, lapse: float) -> np.ndarray:
@@ -162,14 +175,14 @@ def compare(
 ) -> tuple[list[Row], dict[tuple[Role, str], Shadow]]:
     """A row for every role, agent and mind, and the shadows behind them.
 
-    minds: specs by role; default DEFAULT_MINDS. A uniform mind is always among them.
+    minds: specs by role; DEFAULT_MINDS where a role has none. A uniform mind is always among them.
     lapse: probability, above 0 and at most 1, of a uniformly random choice; the same for every mind.
     on_mind: called after each mind, for a progress bar.
     Raises: ValueError if the lapse is not in its range; UnknownMind for a mind that does not exist.
     """
     if not 0 < lapse <= 1:
         raise ValueError(f"lapse={lapse}: it is a probability above 0 (without it one odd choice settles all)")
-    minds = minds or DEFAULT_MINDS
+    minds = DEFAULT_MINDS | {role: specs for role, specs in (minds or {}).items() if specs}
     for role, specs in minds.items():
         for spec in specs:
             named(spec, role)
@@ -178,7 +191,9 @@ def compare(
     rows: list[Row] = []
     for role in Role:
         for spec in minds[role]:
-            shadows[role, spec] = shadow(games, lexicon, spec, role, settings)
+            own = own_vocabulary(named(spec, role), vocabulary)
+            own_lexicon = lexicon if own is vocabulary else heard_lexicon(own, games)
+            shadows[role, spec] = shadow(games, lexicon, spec, role, settings, own=own_lexicon)
             if on_mind is not None:
                 on_mind()
         first = shadows[role, minds[role][0]]
@@ -235,9 +250,9 @@ class Outcome:
     agents: tuple[str, str, str]
     games: int
     survived: float  # share of games
-    turns: float
+    turns: float  # until the game was won or lost
     turns_spread: float
-    miscommunications: float
+    miscommunications: float  # over all turns, also those that were played on after a loss
     miscommunications_spread: float
     interceptions: float
     interceptions_spread: float
@@ -245,13 +260,15 @@ class Outcome:
 
 
 def outcomes(games: Games) -> list[Outcome]:
-    """A row for every table, over its finished games."""
+    """A row for every table that finished a game, over its finished games."""
     arrays = games.arrays
     rows = []
     played = np.arange(arrays.codes.shape[1]) < arrays.turns[:, None]
     spoken = (arrays.hints >= 0).all(-1)
-    missed = (played & ~(spoken & (arrays.decoder_guesses == arrays.codes))).sum(1)
-    caught = (played & spoken & (arrays.interceptor_guesses == arrays.codes)).sum(1)
+    missed = played & ~(spoken & (arrays.decoder_guesses == arrays.codes))
+    caught = played & spoken & (arrays.interceptor_guesses == arrays.codes)
+    lost = (np.cumsum(missed, 1) >= TOKENS_TO_LOSE) | (np.cumsum(caught, 1) >= TOKENS_TO_LOSE)
+    until = np.where(lost.any(1), lost.argmax(1) + 1, arrays.turns)
     failed = (played & ~spoken).sum(1) + (played & spoken & (arrays.decoder_guesses < 0)).sum(1)
     failed = failed + (played & spoken & (arrays.interceptor_guesses < 0)).sum(1)
     for agents in dict.fromkeys(games.agents):
@@ -270,7 +287,7 @@ def outcomes(games: Games) -> list[Outcome]:
             return float(values[own].mean()), float(np.std(means, ddof=1)) if len(means) > 1 else float("nan")
 
         survived = np.array([ending == "survived" for ending in games.endings])
-        turns, misses, catches = (spread(values) for values in (arrays.turns, missed, caught))
+        turns, misses, catches = (spread(values) for values in (until, missed.sum(1), caught.sum(1)))
         rows.append(
             Outcome(
                 agents, int(own.sum()), float(survived[own].mean()), *turns, *misses, *catches, int(failed[own].sum())

@@ -30,7 +30,8 @@ from otherminds.tom.experiments.records import read_games
 from otherminds.tom.experiments.run import model_names, planned_games, run
 from otherminds.tom.experiments.simulate import Summary, simulate, summarize
 from otherminds.tom.llm.client import GenerationSettings
-from otherminds.tom.minds.decrypto.registry import named
+from otherminds.tom.minds.decrypto.lexicon import make_lexicon
+from otherminds.tom.minds.decrypto.registry import named, own_vocabulary
 from otherminds.tom.vectors import load_vocabulary
 
 LOG = "log.jsonl"
@@ -86,6 +87,7 @@ def run_decrypto(asked: dict[str, str], model: str | None, **options: Any) -> bo
     )
     models = model_names(config)
     vocabulary = load_vocabulary(options["keywords"], options["vectors"])
+    _check_meanings(minds, vocabulary)
     folder = Path(options["out"] or f"runs/decrypto-{config.digest()}")
     games = planned_games(config)
     click.echo(f"Decrypto (unofficial): {len(games)} games at {len(config.tables())} tables, {len(config.seeds)} seeds")
@@ -118,6 +120,7 @@ def compare_logs(
     minds = _minds(mind_specs)
     _check_lapse(lapse)
     vocabulary = load_vocabulary(keywords, vectors)
+    _check_meanings(minds, vocabulary)
     folder = Path(out) if out else logs[0].parent
     report(logs, vocabulary, folder, minds, lapse, as_json=as_json)
 
@@ -312,6 +315,15 @@ def _minds(specs: Sequence[str]) -> dict[Role, Sequence[str]]:
         for spec in chosen:
             named(spec, role)
     return minds
+
+
+def _check_meanings(minds: dict[Role, Sequence[str]], vocabulary: Vocabulary) -> None:
+    """Raises: ValueError for a mind whose own meanings cannot be made of these words or of its own file."""
+    for role, specs in minds.items():
+        for spec in specs:
+            if "dimensions=" in spec or "vectors=" in spec:
+                model = named(spec, role)
+                model.make_params(make_lexicon(own_vocabulary(model, vocabulary)))
 
 
 def _check_count(option: str, count: int) -> None:

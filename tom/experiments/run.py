@@ -139,24 +139,33 @@ async def run(
     path: the log. A decision that it holds is not asked for again; a finished game is not played again, and a model
         that sits in finished games only is not called.
     on_game, on_decision: told of every finished game and every new decision, for a progress bar.
-    Raises: ConfigError, UnknownMind, JournalError, ModelError before any game starts; ModelError in the middle where
-        no later call can succeed: what was played is in the log, and the same call goes on from there.
+    Raises: ConfigError, UnknownMind, JournalError, ModelError, and ValueError for a mind that cannot be made of these
+        words, before any game starts; ModelError in the middle where no later call can succeed: what was played is
+        in the log, and the same call goes on from there.
     """
     models = model_names(config)
     past = read_past(path, config, vocabulary)
-    waiting = {
-        agent for planned in planned_games(config) if planned.game_id not in past.over for agent in planned.agents
+    seats = {
+        (agent, role)
+        for planned in planned_games(config)
+        if planned.game_id not in past.over
+        for role, agent in zip(Role, planned.agents, strict=True)
+    }
+    minds = {
+        (agent, role): MindAgent(named(agent, role), vocabulary, LENGTH * config.turns)
+        for agent, role in seats
+        if agent not in models
     }
     async with AsyncExitStack() as stack:
         clients: dict[str, Client] = {}
         for model in models:
-            if model in waiting:
+            if any(model == agent for agent, _ in seats):
                 clients[model] = await stack.enter_async_context(open_client(model, config.base_url, config.generation))
                 await clients[model].check()
         with journal.Writer(path) as writer:
             if past.begun is None:
                 writer.write(_header(config, vocabulary))
-            tables = _Tables(config, vocabulary, clients, writer, past, on_game, on_decision)
+            tables = _Tables(config, vocabulary, clients, minds, writer, past, on_game, on_decision)
             try:
                 finished = await tables.play_all()
             except ModelError as error:
@@ -211,6 +220,7 @@ class _Tables:
         config: DecryptoConfig,
         vocabulary: Vocabulary,
         clients: dict[str, Client],
+        minds: dict[tuple[str, Role], MindAgent],
         writer: journal.Writer,
         past: Log,
         on_game: Callable[[PlannedGame], None] | None,
@@ -222,8 +232,7 @@ class _Tables:
             len(vocabulary.keywords), turns=config.turns, continue_after_loss=config.continue_after_loss
         )
         self.spare = LENGTH * config.turns
-        self.clients = clients
-        self._minds: dict[tuple[str, Role], MindAgent] = {}
+        self.clients, self.minds = clients, minds
 
     async def play_all(self) -> Finished:
         """Plays what is not finished; games at once, as many as the models take calls.
@@ -255,9 +264,7 @@ class _Tables:
         if agent in self.clients:
             player = LanguageModelAgent(self.clients[agent], max_attempts=self.config.max_attempts)
             return ModelSeat(player, words, self.vocabulary.keywords)
-        if (agent, role) not in self._minds:
-            self._minds[agent, role] = MindAgent(named(agent, role), self.vocabulary, self.spare)
-        return self._minds[agent, role].sit(words, self.game.view(state, role))
+        return self.minds[agent, role].sit(words, self.game.view(state, role))
 
     async def play(self, planned: PlannedGame) -> int:
         """Plays one game, or takes it from the log. Returns the number of answers that failed."""

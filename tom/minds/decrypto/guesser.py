@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax.nn import logsumexp
@@ -13,7 +13,7 @@ from otherminds.inference.logspace import log_normalize, scale
 from otherminds.inference.scoring import with_lapse
 from otherminds.tom.mind import Mind, draw
 
-Rule = Literal["softmax", "argmax"]
+Rule = str  # "softmax" or "argmax"; anything else is a ValueError
 BARRED = -1e30
 """Stands for -inf inside the sum over codes, where a row may be barred as a whole and still needs a gradient (of 0)."""
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from otherminds.games.decrypto.rules import CODES, Observation, Role, View, codes_used, imagine
+from otherminds.inference.logspace import log_normalize
 from otherminds.tom.mind import Mind, draw
 from otherminds.tom.minds.decrypto.guesser import Choice, Rule, choose
 from otherminds.tom.minds.decrypto.hints import join
@@ -49,7 +50,7 @@ def pragmatic_decoder(encoder: Mind, *, rule: Rule = "softmax", exclude_used: bo
 
     def log_policy(params, belief, observation: Observation, actions: Int[Array, " A"]) -> Float[Array, " A"]:
         log_p = guess_log_p(params, belief, observation)[jnp.maximum(actions, 0)]
-        return jnp.where(actions < 0, -jnp.inf, log_p)
+        return log_normalize(jnp.where(actions < 0, -jnp.inf, log_p))
 
     def sample(key: PRNGKeyArray, params, belief, observation: Observation) -> Int[Array, ""]:
         return draw(key, guess_log_p(params, belief, observation)).astype(jnp.int32)

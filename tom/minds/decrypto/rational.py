@@ -7,7 +7,7 @@ Source: Lupu, Willi & Foerster (2025), appendix H.
 """
 
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -70,7 +70,7 @@ def rational_encoder(
     pool: int = 200,
     turns: int = TURNS,
     screen: bool = False,
-    utility: Literal["survival", "weighted"] = "survival",
+    utility: str = "survival",
 ) -> Mind:
     """The encoder who nests the given guessers.
 
