@@ -122,11 +122,11 @@ def _comparison(command: Any) -> Any:
     show_default=True,
     help="Which agents sit together: the first of each list with the others in turn, or every combination.",
 )
-@click.option("--episodes", default=1, show_default=True, help="Games per table and seed.")
+@click.option("--episodes", default=2, show_default=True, help="Games per table and seed.")
 @click.option("--seeds", default=2, show_default=True, help="Number of seeds: 0, 1, ...")
 @click.option("--temperature", type=float, help="Of the language model.  [default: the server's]")
 @click.option("--max-tokens", type=int, help="Of one answer.")
-@click.option("--max-attempts", default=3, show_default=True, help="Answers per decision before it counts as failed.")
+@click.option("--max-attempts", default=2, show_default=True, help="Answers per decision before it counts as failed.")
 @click.option("--max-connections", default=10, show_default=True, help="Calls in flight at once.")
 @click.option("--timeout", default=120.0, show_default=True, help="Seconds that an answer may be silent.")
 @click.option("--continue-after-loss", is_flag=True, help="Play on to the last turn after a loss.")

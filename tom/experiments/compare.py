@@ -257,6 +257,7 @@ class Outcome:
     interceptions: float
     interceptions_spread: float
     failed_answers: int
+    survived_without_failed: float = float("nan")  # share of the games in which no answer failed; NaN: there is none
 
 
 def outcomes(games: Games) -> list[Outcome]:
@@ -288,9 +289,17 @@ def outcomes(games: Games) -> list[Outcome]:
 
         survived = np.array([ending == "survived" for ending in games.endings])
         turns, misses, catches = (spread(values) for values in (until, missed.sum(1), caught.sum(1)))
+        whole = survived[own & (failed == 0)]
         rows.append(
             Outcome(
-                agents, int(own.sum()), float(survived[own].mean()), *turns, *misses, *catches, int(failed[own].sum())
+                agents,
+                int(own.sum()),
+                float(survived[own].mean()),
+                *turns,
+                *misses,
+                *catches,
+                int(failed[own].sum()),
+                float(whole.mean()) if whole.size else float("nan"),
             )
         )
     return rows

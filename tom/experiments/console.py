@@ -178,7 +178,12 @@ def print_outcomes(rows: Sequence[Outcome]) -> None:
             str(row.failed_answers),
             end_section=True,
         )
-    _show("Games (E encoder, D decoder, I interceptor)", table, "Means a game ± standard deviation over seeds.")
+    notes = ["Means a game ± standard deviation over seeds."]
+    for row in rows:
+        if row.failed_answers:
+            of_whole = "none" if math.isnan(row.survived_without_failed) else f"{row.survived_without_failed:.0%}"
+            notes.append(f"{' + '.join(row.agents)}: survived {of_whole} of its games without a failed answer.")
+    _show("Games (E encoder, D decoder, I interceptor)", table, "\n".join(notes))
 
 
 def print_scores(rows: Sequence[Row], lapse: float, settings: Alternatives) -> None:

@@ -20,6 +20,7 @@ from otherminds.tom.minds.decrypto.literal import LiteralEncoderParams, LiteralP
 from otherminds.tom.minds.decrypto.pragmatic import PragmaticParams, pragmatic_decoder
 from otherminds.tom.minds.decrypto.rational import RationalParams, rational_encoder
 from otherminds.tom.minds.decrypto.speaker import BETA, contrastive_speaker, literal_speaker
+from otherminds.tom.vectors import with_vectors
 
 
 class UnknownMind(ValueError):
