@@ -23,7 +23,7 @@ from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.inference.logspace import log_normalize
 from otherminds.tom.experiments.records import GameArrays, Games
 from otherminds.tom.mind import Mind
-from otherminds.tom.minds.decrypto.hints import HintSet, join, stratified, sum_out
+from otherminds.tom.minds.decrypto.hints import HintSet, given_before, join, stratified, sum_out
 from otherminds.tom.minds.decrypto.lexicon import Lexicon, hear, hint_known, make_lexicon
 from otherminds.tom.minds.decrypto.registry import named, own_vocabulary
 
@@ -78,7 +78,10 @@ class Row:
 
 
 def common_alternatives(lexicon: Lexicon, observation, settings: Alternatives) -> HintSet:
-    """The set that all encoder minds choose from at a decision: near and far words for each digit."""
+    """The set that all encoder minds choose from at a decision: near and far words for each digit.
+
+    The keyword is none of them, and neither is a word that was given before.
+    """
     key = jax.random.key(settings.seed)
     for part in (*observation.keywords, observation.turn, observation.code):
         key = jax.random.fold_in(key, part)
@@ -92,7 +95,7 @@ def common_alternatives(lexicon: Lexicon, observation, settings: Alternatives) -
     repeated = (far.words[:, :, None] == near[:, None]).any(-1)
     return HintSet(
         jnp.concatenate([near, far.words], 1),
-        jnp.concatenate([jnp.ones(near.shape, bool), far.valid & ~repeated], 1),
+        jnp.concatenate([~given_before(observation, near), far.valid & ~repeated], 1),
     )
 
 
