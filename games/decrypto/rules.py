@@ -27,6 +27,8 @@ CODES = np.array(list(itertools.permutations(range(SLOTS), LENGTH)), np.int32)
 
 
 class Role(IntEnum):
+    """Who sits where."""
+
     ENCODER = 0
     DECODER = 1
     INTERCEPTOR = 2
@@ -52,6 +54,8 @@ class History(NamedTuple):
 
 
 class State(NamedTuple):
+    """A game as nobody sees it whole."""
+
     keywords: Int[Array, "... 4"]  # index into the keyword list
     codes: Int[Array, "... turns"]  # the code of every turn, drawn when the game begins
     turn: Int[Array, "..."]  # finished turns
@@ -194,7 +198,9 @@ def no_action(role: int) -> Int[Array, "..."]:
 
 
 def give_hints(state: State, hints: Int[Array | np.ndarray, "3"]) -> State:
-    """The encoder speaks."""
+def guess(
+    state: State, decoder_guess: Int[Array, ""] | int, interceptor_guess: Int[Array, ""] | int
+) -> tuple[State, Event]:
     return state._replace(hints=jnp.asarray(hints, jnp.int32), awaiting_guesses=jnp.bool_(True))
 
 

@@ -236,6 +236,8 @@ KEYWORDS = """
 
 
 class Synset(NamedTuple):
+    """A sense of one or more nouns."""
+
     file: int  # number of the lexicographer file
     lemmas: tuple[str, ...]
     is_instance: bool
@@ -243,6 +245,8 @@ class Synset(NamedTuple):
 
 
 class WordNet(NamedTuple):
+    """What is read of WordNet."""
+
     senses: dict[tuple[str, str], list[str]]  # (part of speech, lemma) -> synset offsets, most frequent first
     synsets: dict[str, Synset]  # of nouns
     counts: dict[tuple[str, str], dict[int, int]]  # (part of speech, lemma) -> {sense number from 1: tagged count}

@@ -22,11 +22,15 @@ from otherminds.tom.minds.decrypto.lexicon import Lexicon, hint_known, hint_simi
 
 
 class GuesserParams(NamedTuple):
+    """What a baseline decoder or interceptor is made of. Its choice is always the best code."""
+
     lexicon: Lexicon
     choice: Choice = Choice()
 
 
 class EncoderParams(NamedTuple):
+    """What a baseline encoder is made of."""
+
     lexicon: Lexicon
     lapse: Float[Array, ""] | float = 0.0  # probability of a uniformly random combination of the alternatives
 

@@ -14,6 +14,8 @@ from otherminds.tom.minds.decrypto.speaker import Speaker, log_likelihood
 
 
 class BayesianParams(NamedTuple):
+    """What a Bayesian interceptor is made of."""
+
     lexicon: Lexicon
     speaker: Speaker  # how it believes hints arise
     choice: Choice = Choice()

@@ -24,12 +24,16 @@ from otherminds.tom.minds.decrypto.speaker import BETA
 
 
 class LiteralParams(NamedTuple):
+    """What a literal decoder is made of."""
+
     lexicon: Lexicon
     beta: Float[Array, ""] | float = BETA  # inverse temperature of meaning, per unit of cosine
     choice: Choice = Choice()
 
 
 class LiteralEncoderParams(NamedTuple):
+    """What a literal encoder is made of."""
+
     lexicon: Lexicon
     beta: Float[Array, ""] | float = BETA
     lapse: Float[Array, ""] | float = 0.0

@@ -15,6 +15,8 @@ from otherminds.tom.minds.decrypto.hints import join
 
 
 class PragmaticParams(NamedTuple):
+    """What a pragmatic decoder is made of."""
+
     encoder: Any  # params of the encoder that it imagines
     choice: Choice = Choice()
 

@@ -34,6 +34,8 @@ from otherminds.tom.minds.decrypto.survival import log_expected_survival, log_su
 
 
 class RationalParams(NamedTuple):
+    """What a rational encoder is made of: D hypotheses about the decoder, I about the interceptor."""
+
     lexicon: Lexicon
     decoders: tuple[Any, ...]  # params of each hypothesis about the decoder
     interceptors: tuple[Any, ...]  # params of each hypothesis about the interceptor
@@ -53,6 +55,8 @@ class RationalParams(NamedTuple):
 
 
 class RationalBelief(NamedTuple):
+    """What she knows, and what each hypothesis about the others believes by now."""
+
     keywords: Int[Array, "4"]
     used: Bool[Array, "24"]
     decoders: tuple[Any, ...]
