@@ -62,18 +62,14 @@ def scale(alpha: Float[Array, "..."] | float, log_x: Float[Array, "..."]) -> Flo
     return jnp.where(possible, alpha * jnp.where(possible, log_x, 0.0), -jnp.inf)
 
 
-def expectation(
-    log_p: Float[Array, "..."], x: Float[Array, "..."], axis: Axis = -1
-) -> Float[Array, "..."]:
+def expectation(log_p: Float[Array, "..."], x: Float[Array, "..."], axis: Axis = -1) -> Float[Array, "..."]:
     """sum p x over `axis`, where an outcome of probability 0 adds 0 whatever its x (also infinite)."""
     possible = log_p != -jnp.inf
     p = jnp.where(possible, jnp.exp(jnp.where(possible, log_p, 0.0)), 0.0)
     return jnp.sum(jnp.where(possible, p * jnp.where(possible, x, 0.0), 0.0), axis)
 
 
-def log_expectation(
-    log_p: Float[Array, "..."], log_x: Float[Array, "..."], axis: Axis = -1
-) -> Float[Array, "..."]:
+def log_expectation(log_p: Float[Array, "..."], log_x: Float[Array, "..."], axis: Axis = -1) -> Float[Array, "..."]:
     """log sum p x over `axis`, from logs: the mixture of log_x under log_p."""
     return logsumexp(log_p + log_x, axis)
 

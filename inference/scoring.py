@@ -69,6 +69,4 @@ def calibration(p: Float[Array, " N"], hit: Bool[Array, " N"], bins: int = 10) -
     predicted = jnp.where(member, p[:, None], 0).sum(0) / size
     frequency = (member & hit[:, None]).sum(0) / size
     error = jnp.sum(jnp.abs(predicted - frequency) * count) / jnp.maximum(p.shape[0], 1)
-    return Calibration(
-        jnp.where(filled, predicted, jnp.nan), jnp.where(filled, frequency, jnp.nan), count, error
-    )
+    return Calibration(jnp.where(filled, predicted, jnp.nan), jnp.where(filled, frequency, jnp.nan), count, error)

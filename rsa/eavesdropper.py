@@ -40,7 +40,5 @@ def eavesdropper_speaker(
     alpha: rationality, >= 0.   cost: [U], nats.   legal: [U] True where u may be said.
     Returns: [M, U] log-probabilities, normalised over U; a meaning that cannot be said is a row of all -inf.
     """
-    utility = eavesdropper_utility(
-        log_listener.T, log_third_party.T, miscommunication_weight, interception_weight
-    )
+    utility = eavesdropper_utility(log_listener.T, log_third_party.T, miscommunication_weight, interception_weight)
     return log_normalize(scale(alpha, utility - cost), where=legal)

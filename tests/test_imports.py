@@ -38,7 +38,8 @@ def relative(path):
 
 def imports(tree):
     """(module, inside a function) of every import."""
-    inside = {id(child) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for child in ast.walk(node)}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    inside = {id(child) for function in functions for child in ast.walk(function)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -198,13 +198,13 @@ def no_action(role: int) -> Int[Array, "..."]:
 
 
 def give_hints(state: State, hints: Int[Array | np.ndarray, "3"]) -> State:
-def guess(
-    state: State, decoder_guess: Int[Array, ""] | int, interceptor_guess: Int[Array, ""] | int
-) -> tuple[State, Event]:
+    """The encoder speaks."""
     return state._replace(hints=jnp.asarray(hints, jnp.int32), awaiting_guesses=jnp.bool_(True))
 
 
-def guess(state: State, decoder_guess: Int[Array, ""] | int, interceptor_guess: Int[Array, ""] | int) -> tuple[State, Event]:
+def guess(
+    state: State, decoder_guess: Int[Array, ""] | int, interceptor_guess: Int[Array, ""] | int
+) -> tuple[State, Event]:
     """Decoder and interceptor guess, and the turn ends.
 
     An encoder who gave no hints costs a miscommunication, and there was nothing to intercept; a decoder without
