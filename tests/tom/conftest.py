@@ -1,11 +1,41 @@
-"""A language-model server that misbehaves on purpose, over real sockets."""
+"""A language-model server that misbehaves on purpose, over real sockets; and a vocabulary of forty nouns."""
 
 import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
+
+NOUNS, KEYWORDS, DIMENSIONS = 40, 12, 8
+
+
+@pytest.fixture(autouse=True)
+def programs_are_kept_here(monkeypatch, tmp_path_factory):
+    """Commands keep compiled programs in the user's cache folder, but not when they are tested."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "jax"))
+
+
+@pytest.fixture(scope="session")
+def tiny_files(tmp_path_factory):
+    """The options that give a command the tiny vocabulary: random vectors for nouns that the packaged one has."""
+    from otherminds.games.decrypto.vocabulary import load
+
+    folder = tmp_path_factory.mktemp("words")
+    words, random = load().words[:NOUNS], np.random.default_rng(0)
+    rows = (f"{word} {' '.join(f'{x:.5f}' for x in random.normal(size=DIMENSIONS))}\n" for word in words)
+    (folder / "vectors.txt").write_text("".join(rows), encoding="utf-8")
+    (folder / "keywords.txt").write_text("\n".join(words[:KEYWORDS]), encoding="utf-8")
+    return {"keywords": str(folder / "keywords.txt"), "vectors": str(folder / "vectors.txt")}
+
+
+@pytest.fixture(scope="session")
+def tiny(tiny_files):
+    """The tiny vocabulary."""
+    from otherminds.tom.vectors import load_vocabulary
+
+    return load_vocabulary(tiny_files["keywords"], tiny_files["vectors"])
 
 
 def completion(text="", finish_reason="stop", **message):

@@ -247,6 +247,7 @@ def simulate_decrypto(
     if chunk is not None:
         _check_count("--chunk", chunk)
     vocabulary = load_vocabulary(keywords, vectors)
+    _check_meanings(dict(zip(Role, lists, strict=True)), vocabulary)
     summaries = []
     tables = list(product(*lists))
     for number, specs in enumerate(tables, 1):

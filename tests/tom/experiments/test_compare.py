@@ -230,10 +230,11 @@ def test_alternatives_are_near_and_far_without_doubles_the_keyword_or_what_was_s
     lexicon = heard_lexicon(tiny, mixed)
     state = begin(mixed.arrays.keywords[0], mixed.arrays.codes[0])
     said = lexicon.nearest[state.keywords[:3], 1]
-    state, _ = guess(state._replace(hints=said), jnp.int32(0), jnp.int32(0))
+    state, _ = jax.jit(guess)(state._replace(hints=said), jnp.int32(0), jnp.int32(0))
     observation = observe(state, Role.ENCODER)
+    alternatives = jax.jit(common_alternatives, static_argnums=2)
     for settings in (FEW, Alternatives(), Alternatives(near=5, far=30, pool=10), Alternatives(near=39, far=1)):
-        offered = common_alternatives(lexicon, observation, settings)
+        offered = alternatives(lexicon, observation, settings)
         for digit, (words, valid) in enumerate(zip(*map(np.asarray, offered), strict=True)):
             keyword = int(observation.keywords[CODES[int(observation.code), digit]])
             own = int(lexicon.keyword_words[keyword])
@@ -243,10 +244,8 @@ def test_alternatives_are_near_and_far_without_doubles_the_keyword_or_what_was_s
             near = [word for word in order[: settings.near] if word not in said]
             assert kept[: len(near)].tolist() == near and not set(kept.tolist()) & set(said.tolist())
             assert set(kept[len(near) :].tolist()) <= set(order[: settings.pool])
-    again = common_alternatives(lexicon, observation, FEW)
-    other = common_alternatives(lexicon, observation, FEW._replace(seed=1))
-    np.testing.assert_array_equal(again.words, common_alternatives(lexicon, observation, FEW).words)
-    assert (np.asarray(again.words) != np.asarray(other.words)).any()
+    here, other = (alternatives(lexicon, observation, FEW._replace(seed=seed)).words for seed in (0, 1))
+    assert (here != other).any()
 
 
 def test_a_mind_with_vectors_of_its_own_is_shadowed_with_them(tiny, mixed, tmp_path):
@@ -290,7 +289,7 @@ def test_decisions_are_sorted_into_scored_failed_and_unknown(mixed):
 
 def test_rows_are_the_means_of_the_shadows(mixed, shadowed):
     rows, shadows = shadowed
-    assert [(row.role, row.agent, row.mind) for row in rows[:6]] == [
+    assert [(row.role, row.agent, row.mind) for row in rows if row.agent in "ab"] == [
         ("encoder", "a", "baseline:k=6"),
         ("encoder", "a", "literal:k=4,pool=10"),
         ("encoder", "a", UNIFORM),
@@ -303,6 +302,9 @@ def test_rows_are_the_means_of_the_shadows(mixed, shadowed):
         log_p, log_best, size = shadows[role, row.mind]
         scored, failed, unknown = decided(mixed, role, row.agent)
         assert (row.decisions, row.failed, row.unknown) == (scored.sum(), failed.sum(), unknown.sum())
+        if np.isnan(row.log_score):
+            assert not (scored | failed).any()
+            continue
         scores, regrets = [], []
         for g, t in zip(*np.nonzero(scored | failed), strict=True):
             p = 0.0 if failed[g, t] else np.exp(log_p[g, t])
@@ -311,7 +313,7 @@ def test_rows_are_the_means_of_the_shadows(mixed, shadowed):
         assert row.log_score == pytest.approx(np.mean(scores), abs=1e-4)
         assert row.regret == pytest.approx(np.mean(regrets), abs=1e-4) and row.regret >= -1e-6
         assert row.impossible == np.isneginf(log_p[scored]).sum()
-    for role, agent in {(row.role, row.agent) for row in rows}:
+    for role, agent in {(row.role, row.agent) for row in rows if not np.isnan(row.log_score)}:
         own = [row for row in rows if (row.role, row.agent) == (role, agent)]
         assert {row.best for row in own if row.log_score == max(o.log_score for o in own)} == {True}
         assert sum(row.best for row in own) >= 1
@@ -350,14 +352,14 @@ def own_play(tiny, tmp_path_factory):
 
 
 def test_the_play_of_a_mind_is_best_explained_by_that_mind(tiny, own_play):
-    table = ("literal:pool=39", "literal:rule=softmax,beta=2", "bayesian:rule=softmax,beta=2")
+    table = ("literal:k=9,pool=10", "literal:rule=softmax,beta=2", "bayesian:rule=softmax,beta=2")
     minds = {
-        Role.ENCODER: [table[0], "literal:pool=39,beta=5", "literal:pool=39,beta=30", "baseline:k=6"],
+        Role.ENCODER: [table[0], "literal:k=9,pool=10,beta=5", "literal:k=9,pool=10,beta=30", "baseline:k=6"],
         Role.DECODER: [table[1], "literal:rule=softmax", "literal:rule=softmax,beta=0.5"],
         Role.INTERCEPTOR: [table[2], "bayesian:rule=softmax", "bayesian:rule=softmax,beta=0.5"],
     }
-    whole = Alternatives(near=39, far=1, pool=39)  # all nouns, so that what is said is compared with all of them
-    rows, shadows = compare(own_play(*table), tiny, minds, settings=whole)
+    pool = Alternatives(near=9, far=1, pool=10)  # just what the encoder chooses from
+    rows, shadows = compare(own_play(*table), tiny, minds, settings=pool)
     for role, spec in zip(Role, table, strict=True):
         best = [row for row in rows if row.role == role.name.lower() and row.best]
         assert [row.mind for row in best] == [spec]
