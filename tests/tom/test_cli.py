@@ -121,7 +121,7 @@ def test_the_defaults_exist():
         ("baseline", ["baseline"]),
         ("baseline, literal ,local/smollm2", ["baseline", "literal", "local/smollm2"]),
         ("rational:k=8,pool=50,baseline", ["rational:k=8,pool=50", "baseline"]),
-        ("baseline,rational:k=8,decoder=literal:beta=3;noise=0.1,seed=1", ["baseline", "rational:k=8,decoder=literal:beta=3;noise=0.1,seed=1"]),
+        ("x,rational:decoder=literal:beta=3;k=1,seed=1", ["x", "rational:decoder=literal:beta=3;k=1,seed=1"]),
         ("literal,literal:rule=softmax", ["literal", "literal:rule=softmax"]),
         ("vllm/org/name=v2,baseline:k=1", ["vllm/org/name=v2", "baseline:k=1"]),
         ("openrouter/x/y:free,baseline", ["openrouter/x/y:free", "baseline"]),
@@ -162,7 +162,7 @@ def ran(tiny_files, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "80")
         patch.setenv("JAX_COMPILATION_CACHE_DIR", str(out.parent / "jax"))
-        return call("run", "decrypto", *seats, "--seeds", "2", "--out", str(out), *SHADOWS, *flags(tiny_files)), out
+        return call("run", "decrypto", *seats, "--episodes", "1", "--out", str(out), *SHADOWS, *flags(tiny_files)), out
 
 
 def test_a_run_prints_its_tables_and_writes_the_report(ran):
@@ -188,7 +188,7 @@ def test_a_log_is_validated(ran, tmp_path):
     result = call("validate", str(log), str(log))
     assert result.exit_code == 0 and result.stdout.count("valid, schema version 1; 4 of 4 games over") == 2
     bad = tmp_path / "bad.jsonl"
-    bad.write_bytes(log.read_bytes().replace(b'"turns":', b'"turn":', 1))
+    bad.write_bytes(log.read_bytes().replace(b'"ending":', b'"ended":', 1))
     result = call("validate", str(log), str(bad))
     assert f"{bad}, line " in told(result) and result.stdout.count("valid") == 1
     assert "no such log" in told(call("validate", str(tmp_path / "none")))
@@ -210,7 +210,7 @@ def test_a_log_is_compared(ran, tiny_files, tmp_path):
     assert "How well each mind explains each agent" in result.stdout
 
 
-def test_what_cannot_be_compared_is_told_in_one_line(ran, tiny_files, tmp_path):
+def test_what_cannot_be_compared_is_told_in_one_line(ran, tiny, tiny_files, tmp_path):
     log, empty = str(ran[1] / "log.jsonl"), tmp_path / "empty.jsonl"
     empty.write_bytes(b"")
     assert "nothing was played" in told(call("compare", str(empty), *flags(tiny_files)))
@@ -221,7 +221,7 @@ def test_what_cannot_be_compared_is_told_in_one_line(ran, tiny_files, tmp_path):
     copy.write_bytes((ran[1] / "log.jsonl").read_bytes())
     assert "is in another of the logs too" in told(call("compare", log, str(copy), *flags(tiny_files)))
     keywords = tmp_path / "keywords.txt"
-    keywords.write_text("\n".join(open(tiny_files["keywords"]).read().split()[:4]))
+    keywords.write_text("\n".join(tiny.keywords[:4]))
     other = flags(tiny_files | {"keywords": str(keywords)})
     assert "is not in the keyword list" in told(call("compare", log, *other))
 
@@ -268,7 +268,18 @@ def test_a_wrong_command_is_told_in_one_line(arguments):
 
 def test_failed_answers_end_with_exit_code_1(fake_server, tiny_files, tmp_path):
     fake_server.script = ["no"]
-    seats = ["--encoder", "baseline", "--decoder", "model", "--interceptor", "baseline", "--seeds", "1"]
+    seats = [
+        "--encoder",
+        "baseline",
+        "--decoder",
+        "model",
+        "--interceptor",
+        "baseline",
+        "--seeds",
+        "1",
+        "--episodes",
+        "1",
+    ]
     model = ["--model", "vllm/fake", "--base-url", fake_server.url, "--max-attempts", "1", "--out", str(tmp_path)]
     result = call("run", "decrypto", *seats, *model, *SHADOWS, *flags(tiny_files))
     assert result.exit_code == 1 and result.stderr == ""
@@ -319,11 +330,11 @@ def show(capsys, monkeypatch, columns, function, *arguments):
 
 NAN = math.nan
 OUTCOMES = [
-    Outcome(("rational:pool=100", "local/smollm2", "bayesian"), 1000, 0.5, 7.25, 0.5, 0.75, 0.25, 1.0, 0.125, 12),
+    Outcome(("rational:pool=100", "local/smollm2", "bayesian"), 1000, 0.5, 7.25, 0.5, 0.75, 0.25, 1.0, 0.125, 12, 0.75),
     Outcome((LONG, LONG, "baseline"), 1, 1.0, 8.0, NAN, 0.0, NAN, 0.0, NAN, 0),
 ]
 ROWS = [
-    Row("encoder", LONG, "rational:interceptor=baseline,alpha=12.5,pool=400,k=32", 1000, 3, 2, -12.345, 10.25, 999, True),
+    Row("encoder", LONG, "rational:interceptor=baseline,alpha=12.5,pool=400", 1000, 3, 2, -12.345, 10.25, 999, True),
     Row("encoder", LONG, "uniform", 1000, 3, 2, -13.0, 0.0, 0),
     Row("interceptor", "local/smollm2", "bayesian:rule=softmax,speaker=contrastive", 0, 0, 4, NAN, NAN, 0),
 ]  # fmt: skip
@@ -333,7 +344,7 @@ SUMMARIES = [
     (Summary("baseline", "literal", "bayesian", 1, 1.0, NAN, 8.0, NAN, 0.0, NAN, 0.0, NAN, {}), 0.5),
 ]
 TABLES = [
-    (console.print_outcomes, (OUTCOMES,), ["1000", "50%", "7.25", "± 0.50", "0.75", "1.00", "± 0.12", "12"]),
+    (console.print_outcomes, (OUTCOMES,), ["1000", "50%", "(75%)", "7.25", "± 0.50", "0.75", "1.00", "± 0.12", "12"]),
     (console.print_scores, (ROWS, 0.05, Alternatives()), ["-12.345", "10.250", "999", "–"]),
     (console.print_nearness, (NEAR,), ["1234", "56", "17", "25%", "100%", "–"]),
     (console.print_summaries, (SUMMARIES,), ["1,000,000", "50.0%", "± 1.0%", "7.25", "± 0.50", "12345.6", "100.0%"]),

@@ -91,7 +91,8 @@ def run_decrypto(asked: dict[str, str], model: str | None, **options: Any) -> bo
     folder = Path(options["out"] or f"runs/decrypto-{config.digest()}")
     games = planned_games(config)
     click.echo(f"Decrypto (unofficial): {len(games)} games at {len(config.tables())} tables, {len(config.seeds)} seeds")
-    click.echo(f"  words   {len(vocabulary.words):,} nouns, {len(vocabulary.keywords)} keywords ({vocabulary.name})")
+    click.echo(f"  words   {len(vocabulary.words):,} nouns, {len(vocabulary.keywords)} keywords")
+    click.echo(f"  vectors {vocabulary.name}")
     click.echo(f"  models  {', '.join(models) or 'none'}")
     click.echo(f"  log     {folder / LOG}")
     if note:
@@ -171,7 +172,7 @@ def print_outcomes(rows: Sequence[Outcome]) -> None:
         table.add_row(
             _players(*row.agents),
             str(row.games),
-            f"{row.survived:.0%}",
+            f"{row.survived:.0%}" + f"\n({_number(row.survived_without_failed, '.0%')})" * bool(row.failed_answers),
             _spread(row.turns, row.turns_spread),
             _spread(row.miscommunications, row.miscommunications_spread),
             _spread(row.interceptions, row.interceptions_spread),
@@ -179,11 +180,9 @@ def print_outcomes(rows: Sequence[Outcome]) -> None:
             end_section=True,
         )
     notes = ["Means a game ± standard deviation over seeds."]
-    for row in rows:
-        if row.failed_answers:
-            of_whole = "none" if math.isnan(row.survived_without_failed) else f"{row.survived_without_failed:.0%}"
-            notes.append(f"{' + '.join(row.agents)}: survived {of_whole} of its games without a failed answer.")
-    _show("Games (E encoder, D decoder, I interceptor)", table, "\n".join(notes))
+    if any(row.failed_answers for row in rows):
+        notes.append("Survived in brackets: of the games in which no answer failed.")
+    _show("Games (E encoder, D decoder, I interceptor)", table, *notes)
 
 
 def print_scores(rows: Sequence[Row], lapse: float, settings: Alternatives) -> None:

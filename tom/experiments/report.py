@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -396,12 +396,12 @@ def breakable(spec: str) -> Any:
     return Markup(re.sub(r"([:,/])", r"\1<wbr>", str(escape(visible(spec)))))
 
 
-def number(value: float, digits: int = 2) -> str:
+def number(value: SupportsFloat, digits: int = 2) -> str:
     """A number as the page shows it; a dash for NaN."""
     return DASH if math.isnan(value) else f"{value:,.{digits}f}".replace("-", MINUS).replace("inf", "\N{INFINITY}")
 
 
-def percent(value: float) -> str:
+def percent(value: SupportsFloat) -> str:
     """A share as the page shows it; a dash for NaN."""
     return DASH if math.isnan(value) else f"{100 * value:.0f}%"
 

@@ -47,7 +47,7 @@ class Trajectory:
         return self.log_code[np.arange(len(self.codes)), self.codes]
 
     @property
-    def log_true_keywords(self) -> Float[np.ndarray, "T+1 4"] | None:
+    def log_true_keywords(self) -> Float[np.ndarray, "moments 4"] | None:
         """[T + 1, 4] what the mind gave to each slot's true keyword, nats."""
         return None if self.log_belief is None else self.log_belief[:, np.arange(SLOTS), self.keywords]
 
