@@ -10,10 +10,10 @@ from otherminds.tom.experiments.simulate import simulate
 POOLS = (25, 50, 100, 200, 400)  # nouns nearest to a keyword
 
 
-def main(folder: Path, games: int = 1000, pools: tuple[int, ...] = POOLS) -> list[PoolSurvival]:
-    """Simulates every pool against both interceptors; writes survival.png and returns its points."""
+def main(folder: Path, games=1000, pools=POOLS, interceptors=("baseline", "bayesian")) -> list[PoolSurvival]:
+    """Simulates every pool against every interceptor; writes survival.png and returns its points."""
     records = []
-    for interceptor in ("baseline", "bayesian"):
+    for interceptor in interceptors:
         for pool in pools:
             encoder = f"rational:pool={pool},decoder=literal,interceptor={interceptor}"
             results = simulate((encoder, "literal", interceptor), load(), games)

@@ -18,7 +18,13 @@ def with_lapse(
     """
     legal = jnp.ones(log_p.shape, bool) if legal is None else jnp.broadcast_to(legal, log_p.shape)
     log_uniform = log_normalize(jnp.zeros(log_p.shape, log_p.dtype), where=legal)
-    lapse = jnp.asarray(lapse, log_p.dtype)[..., None]
+    return lapsed(log_p, jnp.asarray(lapse, log_p.dtype)[..., None], log_uniform)
+
+
+def lapsed(
+    log_p: Float[Array, "..."], lapse: Float[Array, "..."] | float, log_uniform: Float[Array, "..."] | float
+) -> Float[Array, "..."]:
+    """log((1 - lapse) p + lapse u), entry by entry, where the uniform choice gives exp(log_uniform) to each."""
     p = (1 - lapse) * jnp.exp(log_p) + lapse * jnp.exp(log_uniform)
     possible = p > 0
     # Without a lapse the log is passed through untouched, so that tiny probabilities keep their precision.

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from otherminds.games.decrypto.rules import CODES, LENGTH, SLOTS, Observation, codes_used
 from otherminds.inference.logspace import log_normalize, scale
-from otherminds.inference.scoring import with_lapse
+from otherminds.inference.scoring import lapsed, with_lapse
 from otherminds.tom.mind import Mind, draw
 
 Rule = str  # "softmax" or "argmax"; anything else is a ValueError
@@ -140,8 +140,7 @@ def make_guesser(
             all_codes = to_codes(scores[jnp.arange(LENGTH), places.reshape(-1, LENGTH)])
             log_p = log_normalize(scale(alpha, all_codes), where=possible)[:, code]
         log_p = jnp.where(possible[code], log_p, -jnp.inf)
-        lapsed = jnp.log((1 - choice.lapse) * jnp.exp(log_p) + choice.lapse / len(CODES))
-        return jnp.where(choice.lapse > 0, lapsed, log_p)
+        return lapsed(log_p, choice.lapse, -jnp.log(float(len(CODES))))
 
     def alternatives(params, belief, observation: Observation) -> Int[Array, " 24"]:
         del params, belief, observation

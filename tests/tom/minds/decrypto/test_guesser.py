@@ -92,3 +92,19 @@ def test_code_scores_adds_the_slot_of_each_position():
 def test_an_unknown_rule_is_refused():
     with pytest.raises(ValueError, match="'softmax' or 'argmax'"):
         literal_decoder(rule="random")
+
+
+@pytest.mark.parametrize("lapse", [0.0, 0.1])
+@pytest.mark.parametrize("sharpness", [10.0, 1000.0])
+def test_a_nested_hard_guesser_has_finite_gradients(small_lexicon, lapse, sharpness):
+    """Also where the code is so improbable that its probability is 0 in float32."""
+    guesser = literal_decoder(rule="argmax")
+    words = jnp.array([[10, 11, 12], [13, 14, 15], [16, 17, 18]])
+
+    def total(sharpness, lapse):
+        params = LiteralParams(small_lexicon, 12.0, Choice(1.0, lapse, sharpness))
+        log_p = guesser.grid_log_p(params, guesser.slot_scores(params, jnp.arange(4), words), jnp.int32(9), USED)
+        return jnp.where(jnp.isfinite(log_p), log_p, 0.0).sum()
+
+    slopes = jax.grad(total, (0, 1))(sharpness, lapse)
+    assert np.isfinite(slopes).all()
