@@ -49,7 +49,7 @@ def brier(log_p: Float[Array, "... A"], action: Int[Array, "..."]) -> Float[Arra
 
     A missing answer (a negative action) is no outcome, so every stated probability counts against it.
     """
-    hit = action[..., None] == jnp.arange(log_p.shape[-1])
+    hit = jnp.asarray(action)[..., None] == jnp.arange(log_p.shape[-1])
     return jnp.sum((jnp.exp(log_p) - hit) ** 2, -1)
 
 

@@ -5,10 +5,11 @@ Lexica from the outside are checked here, shape and entries, with errors that na
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 
-def from_boolean(truth: Shaped[Array | np.ndarray, "..."]) -> Float[Array, "U M"]:
+def from_boolean(truth: ArrayLike) -> Float[Array, "U M"]:
     """log T with T = 1 where utterance u is true of meaning m, 0 elsewhere.
 
     truth: [U, M], Boolean or 0 and 1.   Returns: log_lexicon [U, M], 0 or -inf.
@@ -21,7 +22,7 @@ def from_boolean(truth: Shaped[Array | np.ndarray, "..."]) -> Float[Array, "U M"
     return from_graded(truth.astype(np.float32))
 
 
-def from_graded(lexicon: Shaped[Array | np.ndarray, "..."]) -> Float[Array, "U M"]:
+def from_graded(lexicon: ArrayLike) -> Float[Array, "U M"]:
     """log T of degrees of truth T[u, m] >= 0. Source: Degen et al. (2020).
 
     lexicon: [U, M].   Returns: log_lexicon [U, M].
@@ -43,9 +44,10 @@ def from_graded(lexicon: Shaped[Array | np.ndarray, "..."]) -> Float[Array, "U M
     return jnp.where(lexicon > 0, jnp.log(jnp.where(lexicon > 0, lexicon, 1.0)), -jnp.inf)
 
 
-def from_similarity(similarity: Float[Array, "... U M"], beta: Float[Array, ""] | float) -> Float[Array, "... U M"]:
+def from_similarity(similarity: Float[Array, "... M"], beta: Float[Array, ""] | float) -> Float[Array, "... M"]:
     """log T = beta cos(u, m): graded meaning from vectors; beta is an inverse temperature.
 
-    similarity: [..., U, M] cosines.   beta: dimensionless, >= 0; 0 makes every utterance true of everything alike.
+    similarity: [..., M] cosines, of one utterance or many.
+    beta: dimensionless, >= 0; 0 makes every utterance true of everything alike.
     """
     return beta * similarity

@@ -71,7 +71,13 @@ def _one_line_errors(stopped: str = "stopped") -> "Iterator[None]":
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="otherminds")
 def main() -> None:
-    """Minds that reason about minds: play games between rational minds and language models, and compare them."""
+    """Minds that reason about minds: play games between rational minds and language models, and compare them.
+
+    \b
+    otherminds run decrypto                       a small language model beside rational players
+    otherminds simulate decrypto --games 10000    minds alone
+    otherminds compare runs/*/log.jsonl           every decision under every mind, with a report
+    """
     cache = os.environ.get("JAX_COMPILATION_CACHE_DIR")
     if cache is None:  # compiled programs are kept between calls
         base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
@@ -79,12 +85,12 @@ def main() -> None:
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 
-@main.group()
+@main.group(short_help="Play agents of any kind and compare them.")
 def run() -> None:
     """Play agents of any kind against each other, write the log, and compare them with every mind."""
 
 
-@main.group()
+@main.group(short_help="Play minds alone, vectorized.")
 def simulate() -> None:
     """Play minds alone, thousands of games at once."""
 
@@ -110,8 +116,8 @@ def _comparison(command: Any) -> Any:
 
 
 @run.command("decrypto")
-@click.option("--encoder", help="Agents, comma-separated: baseline, rational, provider/name or `model`.")
-@click.option("--decoder", help="baseline, literal, pragmatic, provider/name or `model`.")
+@click.option("--encoder", help="Agents, comma-separated: baseline, literal, rational, provider/name or `model`.")
+@click.option("--decoder", help="baseline, literal, uncertain, pragmatic, provider/name or `model`.")
 @click.option("--interceptor", help="baseline, bayesian, provider/name or `model`.")
 @click.option("--model", help="The language model, provider/name.  [default: local/smollm2 where it is installed]")
 @click.option("--base-url", help="OpenAI-compatible server to ask instead of the provider's own.")
@@ -136,13 +142,16 @@ def _comparison(command: Any) -> Any:
 def run_decrypto(**options: Any) -> None:
     """Decrypto: a language model beside rational players, every decision compared.
 
-    Minds take options after a colon: rational:pool=100,interceptor=baseline. The same command goes on where an
-    earlier call was stopped. Exit code 1: games finished, but some answers of a model failed.
+    An encoder gives hints about secret keywords so that the decoder, who knows them, finds a code and the
+    interceptor, who does not, misses it. Every list of agents may hold minds and language models (provider/name).
+
+    Minds take options after a colon: rational:pool=50,interceptor=baseline (docs/decrypto.md lists them). The same
+    command goes on where an earlier call was stopped. Exit code 1: games finished, but some answers failed.
     """
     with _one_line_errors("stopped; the same command goes on where it stopped"):
         from otherminds.tom.experiments import console
 
-        asked = {role: options.pop(role) or "" for role in ROLES}
+        asked = {role: options.pop(role) for role in ROLES}
         failed = console.run_decrypto(asked, options.pop("model"), **options)
     sys.exit(1 if failed else 0)
 
@@ -152,7 +161,13 @@ def run_decrypto(**options: Any) -> None:
 @click.option("--decoder", default="literal", show_default=True, help="Minds, comma-separated.")
 @click.option("--interceptor", default="baseline,bayesian", show_default=True, help="Minds, comma-separated.")
 @click.option("--games", default=1000, show_default=True, help="Games for every combination of the lists.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="The same seed deals the same games.",
+)
 @click.option("--chunk", type=int, help="Games computed at once.  [default: by device]")
 @_words
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -164,7 +179,7 @@ def simulate_decrypto(**options: Any) -> None:
         console.simulate_decrypto({role: options.pop(role) for role in ROLES}, **options)
 
 
-@main.command()
+@main.command(short_help="Compare logs with every mind; write a report.")
 @click.argument("logs", nargs=-1, required=True, type=click.Path())
 @_words
 @_comparison

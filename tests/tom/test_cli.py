@@ -74,34 +74,40 @@ def test_the_schema_is_printed():
 # Agents by name
 
 
+NOBODY_ASKED = {role: [] for role in defaults.AGENTS}
+
+
+def seated(model):
+    """The default agents with this model, or without any."""
+    return {
+        role: tuple(model if agent == defaults.MODEL else agent for agent in agents if model or agent != defaults.MODEL)
+        for role, agents in defaults.AGENTS.items()
+    }
+
+
 def test_without_a_model_the_minds_play_alone(monkeypatch):
     monkeypatch.setattr(defaults, "local_model_installed", lambda: False)
-    lists, note = defaults.agent_lists({"encoder": [], "decoder": [], "interceptor": []}, None)
-    assert lists == {
-        "encoder": ("rational:pool=100", "baseline"),
-        "decoder": ("literal",),
-        "interceptor": ("bayesian",),
-    }
+    lists, note = defaults.agent_lists(NOBODY_ASKED, None)
+    assert lists == seated(None) and all(lists.values())
     assert "--extra local" in note and "--model" in note
     with pytest.raises(ValueError, match="--decoder: `model` stands for a language model, and there is none"):
-        defaults.agent_lists({"encoder": [], "decoder": ["model"], "interceptor": []}, None)
+        defaults.agent_lists(NOBODY_ASKED | {"decoder": ["model"]}, None)
 
 
 def test_the_local_model_plays_where_it_is_installed(monkeypatch):
     monkeypatch.setattr(defaults, "local_model_installed", lambda: True)
-    lists, note = defaults.agent_lists(
-        {"encoder": [], "decoder": ["model", "baseline"], "interceptor": ["bayesian"]}, None
-    )
-    assert lists["encoder"] == ("rational:pool=100", "local/smollm2", "baseline")
+    assert defaults.agent_lists(NOBODY_ASKED, None) == (seated("local/smollm2"), None)
+    asked = NOBODY_ASKED | {"decoder": ["model", "baseline"], "interceptor": ["bayesian"]}
+    lists, note = defaults.agent_lists(asked, None)
+    assert lists["encoder"] == seated("local/smollm2")["encoder"] and note is None
     assert lists["decoder"] == ("local/smollm2", "baseline") and lists["interceptor"] == ("bayesian",)
-    assert note is None
 
 
 def test_a_named_model_takes_the_place_of_the_local_one(monkeypatch):
     monkeypatch.setattr(defaults, "local_model_installed", lambda: pytest.fail("looked for"))
-    lists, note = defaults.agent_lists({"encoder": [], "decoder": [], "interceptor": ["vllm/x"]}, "openai/gpt-4o")
-    assert lists["encoder"] == ("rational:pool=100", "openai/gpt-4o", "baseline")
-    assert lists["decoder"] == ("literal", "openai/gpt-4o") and lists["interceptor"] == ("vllm/x",) and note is None
+    assert defaults.agent_lists(NOBODY_ASKED, "openai/gpt-4o") == (seated("openai/gpt-4o"), None)
+    lists, note = defaults.agent_lists(NOBODY_ASKED | {"interceptor": ["vllm/x"]}, "openai/gpt-4o")
+    assert lists["interceptor"] == ("vllm/x",) and note is None
 
 
 def test_the_defaults_exist():
@@ -266,24 +272,14 @@ def test_a_wrong_command_is_told_in_one_line(arguments):
     assert told(call(*arguments)).startswith("otherminds: ") and "--help)" in call(*arguments).stderr
 
 
-def test_failed_answers_end_with_exit_code_1(fake_server, tiny_files, tmp_path):
+def test_failed_answers_end_with_exit_code_1(fake_server, tiny_files, tmp_path, monkeypatch):
+    monkeypatch.setattr(console, "report", lambda *arguments, **options: None)
     fake_server.script = ["no"]
-    seats = [
-        "--encoder",
-        "baseline",
-        "--decoder",
-        "model",
-        "--interceptor",
-        "baseline",
-        "--seeds",
-        "1",
-        "--episodes",
-        "1",
-    ]
-    model = ["--model", "vllm/fake", "--base-url", fake_server.url, "--max-attempts", "1", "--out", str(tmp_path)]
-    result = call("run", "decrypto", *seats, *model, *SHADOWS, *flags(tiny_files))
+    seats = ["--encoder", "baseline", "--decoder", "model", "--interceptor", "baseline", "--seeds", "1"]
+    model = ["--model", "vllm/fake", "--base-url", fake_server.url, "--episodes", "3", "--out", str(tmp_path)]
+    result = call("run", "decrypto", *seats, *model, *flags(tiny_files))
     assert result.exit_code == 1 and result.stderr == ""
-    assert "1 of 1 games hold an answer that failed." in result.stdout and "2 failed" in result.stdout
+    assert "3 of 3 games hold an answer that failed." in result.stdout
 
 
 def test_ctrl_c_says_how_to_go_on(monkeypatch):
@@ -308,12 +304,14 @@ def test_a_fault_is_no_wrong_call(monkeypatch):
     assert isinstance(call("run", "decrypto").exception, ZeroDivisionError)
 
 
-def test_a_reader_who_has_enough_is_no_error(ran, tiny_files):
-    command = [sys.executable, "-m", "otherminds.tom.cli", "validate", *[str(ran[1] / "log.jsonl")] * 2]
+def test_a_reader_who_has_enough_is_no_error():
+    command = [sys.executable, "-m", "otherminds.tom.cli", "validate", "--schema"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         said = process.stderr.read()
     assert process.returncode == 1 and said == b""
+    with pytest.raises(BrokenPipeError), cli._one_line_errors():
+        raise BrokenPipeError
 
 
 # Tables
@@ -370,6 +368,12 @@ def test_elsewhere_tables_are_as_wide_as_they_need(capsys, monkeypatch, function
     lines = show(capsys, monkeypatch, None, function, *arguments)
     assert any(LONG in line for line in lines) and max(map(cell_len, lines)) < 200
     assert set(numbers) <= {cell.strip() for line in lines for cell in line.split("  ")}
+
+
+def test_what_is_left_out_of_the_scores_is_told(capsys, monkeypatch):
+    lines = show(capsys, monkeypatch, None, console.print_scores, ROWS, 0.05, Alternatives())
+    assert any(f"encoder {LONG} (1000 decisions, 3 failed, 2 not scored)" in line for line in lines)
+    assert any("interceptor local/smollm2 (0 decisions, 4 not scored)" in line for line in lines)
 
 
 def test_what_players_are_called_is_no_markup(capsys, monkeypatch):

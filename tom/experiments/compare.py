@@ -23,7 +23,7 @@ from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.inference.logspace import log_normalize
 from otherminds.tom.experiments.records import GameArrays, Games
 from otherminds.tom.mind import Mind
-from otherminds.tom.minds.decrypto.hints import HintSet, given_before, join, stratified, sum_out
+from otherminds.tom.minds.decrypto.hints import HintSet, drawn_alternatives, given_before, join, sum_out
 from otherminds.tom.minds.decrypto.lexicon import Lexicon, hear, hint_known, make_lexicon
 from otherminds.tom.minds.decrypto.registry import named, own_vocabulary
 
@@ -34,20 +34,22 @@ DEFAULT_MINDS = {
 }
 UNIFORM = "uniform"
 LAPSE = 0.05
-NEAR, FAR = 8, 8
-"""Alternatives for each digit: so many of the nouns nearest to the keyword, and so many from the rest of the pool."""
 
 
 class Alternatives(NamedTuple):
-    """How the encoders' alternatives are built: `near` nearest nouns, `far` more out of the `pool` nearest."""
+    """How the encoders' alternatives are built: `near` nearest nouns, `far` more drawn out of the `pool` nearest.
 
-    near: int = NEAR
-    far: int = FAR
-    pool: int = 400
+    By default they are those among which a rational encoder with default options chooses when she plays.
+    """
+
+    near: int = 0
+    far: int = 16
+    pool: int = 100
     seed: int = 0
 
     def __str__(self) -> str:
-        return f"{self.near} nearest + {self.far} of the {self.pool} nearest, seed {self.seed}"
+        nearest = f"the {self.near} nearest and " if self.near else ""
+        return f"{nearest}{self.far} of the {self.pool} nearest nouns, seed {self.seed}"
 
 
 ALTERNATIVES = Alternatives()
@@ -82,12 +84,8 @@ def common_alternatives(lexicon: Lexicon, observation, settings: Alternatives) -
 
     The keyword is none of them, and neither is a word that was given before.
     """
-    key = jax.random.key(settings.seed)
-    for part in (*observation.keywords, observation.turn, observation.code):
-        key = jax.random.fold_in(key, part)
-    slots = jnp.asarray(CODES)[observation.code]
-    keywords = observation.keywords[slots]
-    far = stratified(key, lexicon, observation, count=settings.far, pool=settings.pool)
+    keywords = observation.keywords[jnp.asarray(CODES)[observation.code]]
+    far = drawn_alternatives(lexicon, observation, seed=settings.seed, count=settings.far, pool=settings.pool)
     near = lexicon.nearest[keywords, : settings.near + 1]
     itself = near == lexicon.keyword_words[keywords][:, None]
     order = jnp.argsort(itself, axis=-1, stable=True)[:, : settings.near]  # the keyword is no hint

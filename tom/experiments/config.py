@@ -25,7 +25,7 @@ class DecryptoConfig(BaseModel):
     decoder: tuple[str, ...] = Field(min_length=1)
     interceptor: tuple[str, ...] = Field(min_length=1)
     design: Literal["one-at-a-time", "cube"] = "one-at-a-time"
-    episodes: int = Field(1, ge=1)
+    episodes: int = Field(2, ge=1)
     seeds: tuple[int, ...] = Field((0, 1), min_length=1)
     turns: int = Field(8, ge=1, le=24)
     continue_after_loss: bool = False
@@ -33,7 +33,7 @@ class DecryptoConfig(BaseModel):
     keywords: str | None = None  # path
     vectors: str | None = None  # path
     generation: GenerationSettings = GenerationSettings()
-    max_attempts: int = Field(3, ge=1)  # answers of a language model per decision
+    max_attempts: int = Field(2, ge=1)  # answers of a language model per decision
 
     def tables(self) -> list[tuple[str, str, str]]:
         """Who sits together: (encoder, decoder, interceptor), each once.

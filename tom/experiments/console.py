@@ -26,12 +26,12 @@ from otherminds.tom.experiments import compare as comparison
 from otherminds.tom.experiments.compare import DEFAULT_MINDS, Alternatives, Nearness, Outcome, Row
 from otherminds.tom.experiments.config import validated
 from otherminds.tom.experiments.defaults import agent_lists, split_agents
-from otherminds.tom.experiments.records import read_games
+from otherminds.tom.experiments.records import Games, read_games
 from otherminds.tom.experiments.run import model_names, planned_games, run
 from otherminds.tom.experiments.simulate import Summary, simulate, summarize
 from otherminds.tom.llm.client import GenerationSettings
 from otherminds.tom.minds.decrypto.lexicon import make_lexicon
-from otherminds.tom.minds.decrypto.registry import named, own_vocabulary
+from otherminds.tom.minds.decrypto.registry import is_mind, named, own_vocabulary
 from otherminds.tom.vectors import load_vocabulary
 
 LOG = "log.jsonl"
@@ -41,8 +41,22 @@ TOKENS = ("miscommu-\nnications", "inter-\nceptions")
 
 @contextmanager
 def progress_bar(description: str, total: int) -> Iterator[Any]:
-    """A progress bar on stderr if that is a terminal; yields a function that moves it by a number of steps."""
+    """A progress bar on stderr, or a line for every tenth where that is no terminal.
+
+    Yields a function that moves it by a number of steps.
+    """
     console = Console(stderr=True)
+    if not console.is_terminal:
+        done = 0
+
+        def tell(steps: int = 1) -> None:
+            nonlocal done
+            before, done = done, done + steps
+            if done * 10 // total > before * 10 // total:
+                click.echo(f"{description}: {done} of {total}", err=True)
+
+        yield tell
+        return
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -51,21 +65,26 @@ def progress_bar(description: str, total: int) -> Iterator[Any]:
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
     )
     with bar:
         task = bar.add_task(description, total=total)
-        yield lambda steps=1, text=None: bar.update(task, advance=steps, description=text or description)
+        yield lambda steps=1: bar.update(task, advance=steps)
 
 
-def run_decrypto(asked: dict[str, str], model: str | None, **options: Any) -> bool:
+def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any) -> bool:
     """`otherminds run decrypto`. Returns whether a game finished with a failed answer.
 
     Raises: a ValueError for what the user can mend, before anything is played or written.
     """
     for name in ("seeds", "episodes"):
         _check_count(f"--{name}", options[name])
-    lists, note = agent_lists({role: split_agents(text) for role, text in asked.items()}, model)
+    named_agents = {role: split_agents(text or "") for role, text in asked.items()}
+    for role, text in asked.items():
+        if text is not None and not named_agents[role]:
+            raise ValueError(f"--{role} {text!r}: name at least one agent, or leave the option out")
+    if options["base_url"] and model is None:
+        raise ValueError(f"--base-url {options['base_url']}: say with --model provider/name which model is asked there")
+    lists, note = agent_lists(named_agents, model)
     minds = _minds(options["mind_specs"])
     _check_lapse(options["lapse"])
     config = validated(
@@ -89,18 +108,32 @@ def run_decrypto(asked: dict[str, str], model: str | None, **options: Any) -> bo
     vocabulary = load_vocabulary(options["keywords"], options["vectors"])
     _check_meanings(minds, vocabulary)
     folder = Path(options["out"] or f"runs/decrypto-{config.digest()}")
+    _check_folder(folder)
     games = planned_games(config)
-    click.echo(f"Decrypto (unofficial): {len(games)} games at {len(config.tables())} tables, {len(config.seeds)} seeds")
-    click.echo(f"  words   {len(vocabulary.words):,} nouns, {len(vocabulary.keywords)} keywords")
-    click.echo(f"  vectors {vocabulary.name}")
-    click.echo(f"  models  {', '.join(models) or 'none'}")
-    click.echo(f"  log     {folder / LOG}")
-    if note:
-        click.echo(click.style("Note: ", fg="yellow") + note + ".")
+
+    def announce() -> None:
+        seeds = f"{len(config.seeds)} seed" + "s" * (len(config.seeds) > 1)
+        click.echo(f"Decrypto (unofficial): {len(games)} games at {len(config.tables())} tables, {seeds}")
+        words = f"{len(vocabulary.words):,} nouns, {len(vocabulary.keywords)} keywords ({vocabulary.name})"
+        click.echo(f"  words   {words}")
+        click.echo(f"  models  {', '.join(models) or 'none'}")
+        click.echo(f"  log     {folder / LOG}")
+        if note:
+            click.echo(click.style("Note: ", fg="yellow") + note + ".")
+
+    made = 0
+
+    def count() -> None:
+        nonlocal made
+        made += 1
+
     with progress_bar("playing", len(games)) as advance:
-        finished = asyncio.run(run(config, vocabulary, folder / LOG, on_game=lambda game: advance(1, "playing")))
+        finished = asyncio.run(
+            run(config, vocabulary, folder / LOG, on_start=announce, on_game=lambda _: advance(), on_decision=count)
+        )
     if finished.resumed_decisions:
-        click.echo(f"  {finished.resumed_decisions} decisions were in the log already and were not made again")
+        new = "" if made else "; this run was complete, and nothing was played"
+        click.echo(f"  {finished.resumed_decisions} decisions were in the log already and were not made again{new}")
     report([folder / LOG], vocabulary, folder, minds, options["lapse"])
     if finished.failed_games:
         click.secho(f"{finished.failed_games} of {finished.games} games hold an answer that failed.", fg="yellow")
@@ -122,24 +155,26 @@ def compare_logs(
     _check_lapse(lapse)
     vocabulary = load_vocabulary(keywords, vectors)
     _check_meanings(minds, vocabulary)
-    folder = Path(out) if out else logs[0].parent
+    folder = Path(out) if out else None if as_json else logs[0].parent
+    _check_folder(folder)
     report(logs, vocabulary, folder, minds, lapse, as_json=as_json)
 
 
 def report(
     logs: Sequence[Path],
     vocabulary: Vocabulary,
-    folder: Path,
+    folder: Path | None,
     minds: dict[Role, Sequence[str]],
     lapse: float,
     *,
     as_json: bool = False,
 ) -> None:
-    """Shadows the logs' decisions, prints the tables, and writes the report."""
+    """Shadows the logs' decisions, prints the tables, and writes the report; no folder: nothing is written."""
     from otherminds.tom.experiments.report import write_report
 
     games = read_games(logs, vocabulary)
     settings = Alternatives()
+    minds = with_own_minds(minds, games)
     with progress_bar("shadowing every decision", sum(map(len, minds.values()))) as advance:
         rows, shadows = comparison.compare(games, vocabulary, minds, lapse=lapse, settings=settings, on_mind=advance)
         lexicon = comparison.heard_lexicon(vocabulary, games)
@@ -154,15 +189,23 @@ def report(
             "nearness": [asdict(row) for row in near],
         }
         print(json.dumps(_no_nan(content), indent=1))
+    else:
+        print_outcomes(tables)
+        print_scores(rows, lapse, settings)
+        print_nearness(near)
+    if folder is None:
         return
-    print_outcomes(tables)
-    print_scores(rows, lapse, settings)
-    print_nearness(near)
     written = write_report(
         folder, games, vocabulary, rows, shadows, tables, near, logs=logs, lapse=lapse, settings=settings
     )
     for path in written:
-        click.echo(f"wrote {path}")
+        click.echo(f"wrote {path}", err=as_json)
+
+
+def with_own_minds(minds: dict[Role, Sequence[str]], games: Games) -> dict[Role, Sequence[str]]:
+    """The minds joined with those that sat at the tables, so that each is compared with itself too."""
+    own = {role: [agents[role] for agents in games.agents if is_mind(agents[role], role)] for role in Role}
+    return {role: list(dict.fromkeys([*minds[role], *own[role]])) for role in Role}
 
 
 def print_outcomes(rows: Sequence[Outcome]) -> None:
@@ -334,6 +377,22 @@ def _check_meanings(minds: dict[Role, Sequence[str]], vocabulary: Vocabulary) ->
 def _check_count(option: str, count: int) -> None:
     if count < 1:
         raise ValueError(f"{option} {count}: at least 1")
+
+
+def _check_folder(folder: Path | None) -> None:
+    """Whether a folder can be written to, before any work.
+
+    Raises: ValueError if it, or what it would lie in, is a file, or may not be written.
+    """
+    if folder is None:
+        return
+    place = folder
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise ValueError(f"--out {folder}: {place} is a file; give a folder")
+    if not os.access(place, os.W_OK):
+        raise ValueError(f"--out {folder}: {place} may not be written to; give another folder")
 
 
 def _check_lapse(lapse: float) -> None:

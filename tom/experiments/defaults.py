@@ -6,7 +6,7 @@ LOCAL_MODEL = "local/smollm2"
 MODEL = "model"
 """Stands for the language model in a list of agents."""
 AGENTS = {
-    "encoder": ["rational:pool=100", MODEL, "baseline"],
+    "encoder": ["rational", MODEL, "baseline"],
     "decoder": ["literal", MODEL],
     "interceptor": ["bayesian", MODEL],
 }
@@ -26,6 +26,8 @@ def agent_lists(asked: dict[str, list[str]], model: str | None) -> tuple[dict[st
 
     asked: lists by role; an empty one takes the default.   model: provider/name, or None for the local one.
     """
+    if model is not None and "/" not in model.strip("/"):
+        raise ValueError(f"--model {model!r}: write provider/name, such as openai/gpt-4o or {LOCAL_MODEL}")
     if model is None and local_model_installed():
         model = LOCAL_MODEL
     lists = {}

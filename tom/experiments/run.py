@@ -131,6 +131,7 @@ async def run(
     vocabulary: Vocabulary,
     path: Path,
     *,
+    on_start: Callable[[], None] | None = None,
     on_game: Callable[[PlannedGame], None] | None = None,
     on_decision: Callable[[], None] | None = None,
 ) -> Finished:
@@ -138,6 +139,7 @@ async def run(
 
     path: the log. A decision that it holds is not asked for again; a finished game is not played again, and a model
         that sits in finished games only is not called.
+    on_start: called once everything is checked and the games begin.
     on_game, on_decision: told of every finished game and every new decision, for a progress bar.
     Raises: ConfigError, UnknownMind, JournalError, ModelError, and ValueError for a mind that cannot be made of these
         words, before any game starts; ModelError in the middle where no later call can succeed: what was played is
@@ -162,6 +164,8 @@ async def run(
             if any(model == agent for agent, _ in seats):
                 clients[model] = await stack.enter_async_context(open_client(model, config.base_url, config.generation))
                 await clients[model].check()
+        if on_start is not None:
+            on_start()
         with journal.Writer(path) as writer:
             if past.begun is None:
                 writer.write(_header(config, vocabulary))

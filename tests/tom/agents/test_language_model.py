@@ -10,7 +10,7 @@ import pytest
 from otherminds.games.decrypto.rules import CODES, Role, begin, code_index, code_text, give_hints, observe
 from otherminds.tom.agents.base import Attempt, Decision
 from otherminds.tom.agents.language_model import LanguageModelAgent
-from otherminds.tom.llm.client import GenerationSettings, ModelError, open_client
+from otherminds.tom.llm.client import Client, GenerationSettings, ModelError, open_client
 
 KEYWORDS = ["apple", "river", "king", "doctor", "tiger"]
 WORDS = ["water", "crown", "pill"]
@@ -145,7 +145,7 @@ def test_seeds_stay_in_range(fake_server):
 
 def test_attempts_are_checked():
     with pytest.raises(ValueError, match="max_attempts=0"):
-        LanguageModelAgent(None, max_attempts=0)
+        LanguageModelAgent(Client.__new__(Client), max_attempts=0)
 
 
 def test_a_decision_without_attempts_is_no_failure():

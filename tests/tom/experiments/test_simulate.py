@@ -24,16 +24,16 @@ def played(tiny):
     return cache(lambda seed, chunk: simulate(TABLE, tiny, GAMES, seed=seed, chunk=chunk))
 
 
-@pytest.mark.parametrize("chunk", [1, 4, 10, 1000])
+@pytest.mark.parametrize("chunk", [4, 10, 1000])
 def test_the_chunk_changes_nothing(played, chunk):
     jax.tree.map(np.testing.assert_array_equal, played(0, None), played(0, chunk))
 
 
 def test_seeds_give_other_games_and_more_games_begin_with_the_same(tiny, played):
     assert any((one != other).any() for one, other in zip(played(0, None), played(1, None), strict=True))
-    few = simulate(TABLE, tiny, 3, seed=0, chunk=1)
+    few = simulate(TABLE, tiny, 4, seed=0)
     for some, all_of_them in zip(few, played(0, None), strict=True):
-        np.testing.assert_array_equal(some, all_of_them[:3])
+        np.testing.assert_array_equal(some, all_of_them[:4])
 
 
 def test_a_run_plays_the_same_games(tiny, played, tmp_path):

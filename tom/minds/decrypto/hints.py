@@ -118,3 +118,16 @@ def stratified(key: PRNGKeyArray, lexicon: Lexicon, observation: Observation, *,
     words = lexicon.nearest[keywords[:, None], jnp.minimum(ranks, pool - 1)]
     repeated = jnp.tril(words[:, :, None] == words[:, None], -1).any(-1)  # only where count exceeds the pool
     return HintSet(words, _may_be_said(lexicon, observation, keywords, words) & ~repeated)
+
+
+def drawn_alternatives(
+    lexicon: Lexicon, observation: Observation, *, seed: Int[Array, ""] | int, count: int, pool: int
+) -> HintSet:
+    """The stratified alternatives of one decision: a function of keywords, turn, code, history and a seed alone.
+
+    Whoever knows the keywords can work them out, so they are common knowledge of minds that are compared.
+    """
+    key = jax.random.key(seed)
+    for part in (*observation.keywords, observation.turn, observation.code):
+        key = jax.random.fold_in(key, part)
+    return stratified(key, lexicon, observation, count=count, pool=pool)

@@ -22,11 +22,11 @@ from otherminds.tom.mind import Mind, draw
 from otherminds.tom.minds.decrypto.guesser import Guesser, slot_log_p
 from otherminds.tom.minds.decrypto.hints import (
     HintSet,
+    drawn_alternatives,
     grid_mask,
     lapse_to_alternatives,
     mix_lapse,
     nearest_pool,
-    stratified,
     triple_at,
 )
 from otherminds.tom.minds.decrypto.lexicon import Lexicon
@@ -199,10 +199,7 @@ def rational_encoder(
             ranking = jnp.where(valid, promise(params, belief)[words, slots[:, None]], -jnp.inf)
             best = jax.lax.top_k(ranking, min(count, words.shape[1]))[1]
             return HintSet(*(jnp.take_along_axis(x, best, 1) for x in (words, valid)))
-        key = jax.random.key(params.seed)
-        for part in (*belief.keywords, observation.turn, observation.code):
-            key = jax.random.fold_in(key, part)
-        return stratified(key, params.lexicon, observation, count=count, pool=pool)
+        return drawn_alternatives(params.lexicon, observation, seed=params.seed, count=count, pool=pool)
 
     def unlapsed(params: RationalParams, belief, observation: Observation, hint_set: HintSet) -> Float[Array, " A"]:
         worth = scale(params.alpha, utilities(params, belief, observation, hint_set.words))

@@ -149,7 +149,7 @@ def interceptor_bayesian(
 
 def encoder_rational(
     k: int = 16,
-    pool: int = 200,
+    pool: int = 100,
     alpha: float = 500.0,
     decoder: str = "literal+uncertain:sigma=0.05+uncertain:sigma=0.1+uncertain:sigma=0.2",
     interceptor: str = "baseline+bayesian",
@@ -272,7 +272,8 @@ def named(spec: str, role: Role) -> NamedMind:
         value = options[option] = _value(text.strip(), parameter.annotation, f"{name}:{option}")
         low, high = RANGES.get(option, (float("-inf"), float("inf")))
         if not isinstance(value, str) and not low <= value <= high:
-            raise UnknownMind(f"{spec!r}: {option}={value} must be from {low:g} to {high:g}")
+            allowed = f"at least {low:g}" if high == float("inf") else f"from {low:g} to {high:g}"
+            raise UnknownMind(f"{spec!r}: {option}={value} must be {allowed}")
     try:
         mind, params = build(**{option: value for option, value in options.items() if option in own})
         its_meaning = Meaning(**{option: value for option, value in options.items() if option in meaning})

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from otherminds.games.decrypto.rules import CODES
+from otherminds.games.decrypto.rules import CODES, Role, View
 from otherminds.tom.minds.decrypto.baseline import GuesserParams, baseline_interceptor
 from otherminds.tom.minds.decrypto.guesser import Choice, choose, code_scores, grid_log_total, grid_score
 from otherminds.tom.minds.decrypto.literal import LiteralParams, literal_decoder
@@ -62,7 +62,7 @@ def test_a_nested_soft_guesser_is_its_own_policy(small_lexicon, lapse):
 def test_a_nested_hard_guesser_is_its_policy_in_the_limit(small_lexicon, assignment):
     guesser = baseline_interceptor(assignment=assignment)
     params = GuesserParams(small_lexicon, Choice(sharpness=1e5))
-    belief = guesser.init(params, None, None)
+    belief = guesser.init(params, None, View(jnp.int32(Role.INTERCEPTOR), jnp.full(4, -1)))
     belief = belief._replace(total=small_lexicon.vectors[20:24], count=jnp.ones(4, jnp.int32))
     words = jnp.array([[10, 11, 12], [13, 14, 15], [16, 17, 18]])
     scores = guesser.slot_scores(params, belief, words)
