@@ -15,6 +15,7 @@ def with_lapse(
 
     log_p: [..., A], normalised over A.   lapse: probability, 0 to 1.   legal: [..., A], default all.
     Returns: [..., A], normalised over A where log_p is.
+    At lapse = 0 the gradient in the lapse is 0 by construction, so a fit must start above it.
     """
     legal = jnp.ones(log_p.shape, bool) if legal is None else jnp.broadcast_to(legal, log_p.shape)
     log_uniform = log_normalize(jnp.zeros(log_p.shape, log_p.dtype), where=legal)

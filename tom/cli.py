@@ -74,9 +74,9 @@ def main() -> None:
     """Minds that reason about minds: play games between rational minds and language models, and compare them.
 
     \b
-    otherminds run decrypto                       a small language model beside rational players
-    otherminds simulate decrypto --games 10000    minds alone
-    otherminds compare runs/*/log.jsonl           every decision under every mind, with a report
+    otherminds run decrypto                     a language model beside minds
+    otherminds simulate decrypto --games 10000  minds alone
+    otherminds compare runs/*/log.jsonl         every decision under every mind
     """
     cache = os.environ.get("JAX_COMPILATION_CACHE_DIR")
     if cache is None:  # compiled programs are kept between calls

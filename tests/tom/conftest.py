@@ -5,8 +5,14 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+
+from otherminds.games.decrypto.rules import begin
+from otherminds.games.decrypto.vocabulary import Vocabulary, make
+from otherminds.tom.minds.decrypto.lexicon import Lexicon, make_lexicon
 
 NOUNS, KEYWORDS, DIMENSIONS = 40, 12, 8
 
@@ -135,3 +141,22 @@ def fake_server():
 @pytest.fixture
 def fake_completion():
     return completion
+
+
+@pytest.fixture(scope="session")
+def small_vocabulary() -> Vocabulary:
+    """Forty random nouns of six dimensions, the first twelve of them keywords."""
+    words = [f"{a}{b}" for a in "bcdfghkl" for b in "aeiou"]
+    vectors = np.random.default_rng(7).normal(size=(len(words), 6)).astype(np.float32)
+    return make(words, vectors, words[:KEYWORDS], "small")
+
+
+@pytest.fixture(scope="session")
+def small_lexicon(small_vocabulary) -> Lexicon:
+    return make_lexicon(small_vocabulary, spare=2)
+
+
+@pytest.fixture
+def deal():
+    """A game with keywords 0, 1, 2, 3 and eight given codes, nothing played."""
+    return begin(jnp.arange(4), jax.random.permutation(jax.random.key(3), 24)[:8])

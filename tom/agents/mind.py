@@ -14,7 +14,7 @@ from otherminds.tom.agents.base import Decision
 from otherminds.tom.agents.words import Words
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.decrypto.hints import join
-from otherminds.tom.minds.decrypto.lexicon import Lexicon, hear, make_lexicon
+from otherminds.tom.minds.decrypto.lexicon import hear, make_lexicon
 from otherminds.tom.minds.decrypto.registry import NamedMind, own_vocabulary
 
 
@@ -40,15 +40,6 @@ def compiled(mind: Mind, encodes: bool) -> Compiled:
     return Compiled(jax.jit(mind.init, static_argnums=1), jax.jit(mind.update), jax.jit(decide))
 
 
-def hear_everywhere(params: Any, row: int, vector: np.ndarray) -> Any:
-    """The params with a new word in every lexicon that they hold, nested ones too."""
-    return jax.tree.map(
-        lambda leaf: hear(leaf, row, vector) if isinstance(leaf, Lexicon) else leaf,
-        params,
-        is_leaf=lambda leaf: isinstance(leaf, Lexicon),
-    )
-
-
 class MindAgent:
     """A mind that can take any number of seats.
 
@@ -56,10 +47,10 @@ class MindAgent:
     """
 
     def __init__(self, named: NamedMind, vocabulary: Vocabulary, spare: int) -> None:
-        self.name = named.spec
-        self.mind = named.mind
+        self.named = named
         self.vocabulary = own_vocabulary(named, vocabulary)
-        self.params = named.make_params(make_lexicon(self.vocabulary, spare=spare))
+        self.lexicon = make_lexicon(self.vocabulary, spare=spare)
+        self.params = named.make_params(self.lexicon)
 
     def sit(self, words: Words, view: View) -> "MindSeat":
         """A seat in a new game."""
@@ -72,18 +63,23 @@ class MindSeat:
     def __init__(self, agent: MindAgent, words: Words, view: View) -> None:
         self._agent, self._words = agent, words
         self._role = Role(int(view.role))
-        self._run = compiled(agent.mind, self._role == Role.ENCODER)
-        self._params, self._heard = agent.params, 0
+        self._run = compiled(agent.named.mind, self._role == Role.ENCODER)
+        self._lexicon, self._params, self._heard = agent.lexicon, agent.params, 0
         self._belief = self._run.init(self._params, None, view)
 
     def _listen(self) -> None:
-        """Learns the vectors of words that were not heard before; those that have none stay unknown."""
-        vocabulary = self._agent.vocabulary
+        """Learns the vectors of words that were not heard before; those that have none stay unknown.
+
+        Params are made anew from the larger lexicon, just as they are where a recorded game is shadowed.
+        """
+        before = self._lexicon
         for row, text in self._words.heard_since(self._heard):
-            vector = hint_vector(vocabulary, text)
+            vector = hint_vector(self._agent.vocabulary, text)
             if vector is not None:
-                self._params = hear_everywhere(self._params, row, vector)
+                self._lexicon = hear(self._lexicon, row, vector)
         self._heard = len(self._words.heard)
+        if self._lexicon is not before:
+            self._params = self._agent.named.make_params(self._lexicon)
 
     async def act(self, observation: Observation, key: jax.Array) -> Decision:
         """One decision."""

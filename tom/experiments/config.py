@@ -27,7 +27,7 @@ class DecryptoConfig(BaseModel):
     design: Literal["one-at-a-time", "cube"] = "one-at-a-time"
     episodes: int = Field(2, ge=1)
     seeds: tuple[int, ...] = Field((0, 1), min_length=1)
-    turns: int = Field(8, ge=1, le=24)
+    turns: int = Field(8, ge=1, le=8)
     continue_after_loss: bool = False
     base_url: str | None = None
     keywords: str | None = None  # path

@@ -82,7 +82,8 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
     for role, text in asked.items():
         if text is not None and not named_agents[role]:
             raise ValueError(f"--{role} {text!r}: name at least one agent, or leave the option out")
-    if options["base_url"] and model is None:
+    names_a_model = model is not None or any("/" in agent for agents in named_agents.values() for agent in agents)
+    if options["base_url"] and not names_a_model:
         raise ValueError(f"--base-url {options['base_url']}: say with --model provider/name which model is asked there")
     lists, note = agent_lists(named_agents, model)
     minds = _minds(options["mind_specs"])

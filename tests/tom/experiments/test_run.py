@@ -37,6 +37,7 @@ def config_of(server, **changes):
         "decoder": ("literal", MODEL),
         "interceptor": ("bayesian",),
         "seeds": (0,),
+        "episodes": 1,
         "turns": 3,
         "base_url": server.url,
         "generation": PATIENT,
@@ -203,9 +204,10 @@ def test_kills_of_the_command_lose_the_call_in_flight_alone(server, tiny, tiny_f
             _, said = process.communicate(timeout=60)
         if stop == signal.SIGINT:
             assert process.returncode == 130
-            assert said == "otherminds: stopped; the same command goes on where it stopped\n"
+            assert said.splitlines()[-1] == "otherminds: stopped; the same command goes on where it stopped"
         else:
-            assert process.returncode == -signal.SIGKILL and said == ""
+            assert process.returncode == -signal.SIGKILL
+        assert all(line.startswith(("playing: ", "otherminds: ")) for line in said.splitlines())
         assert "the same command goes on" in validate_log(out / "log.jsonl")
     config = validated(**next(journal.read(out / "log.jsonl")).config)
     play(config, tiny, out / "log.jsonl")
@@ -376,6 +378,9 @@ WRONG = {
     "no shadow": (["--minds", "decoder="], "at least one mind"),
     "shadow of a model": (["--minds", "decoder=openai/gpt-4o"], "is no mind for the decoder"),
     "no model for it": (["--encoder", "model"], "--encoder: `model`"),
+    "no agent": (["--encoder", " , "], "--encoder ' , '"),
+    "no model at the server": (["--base-url", "SERVER"], "say with --model"),
+    "model without provider": (["--model", "gpt-4o"], "--model 'gpt-4o': write provider/name"),
     "design": (["--design", "sphere"], "sphere"),
     "unknown flag": (["--fast"], "--fast"),
     "out is a file": (["--out", "FILES/odd"], "FILES/odd"),
@@ -407,6 +412,7 @@ def test_a_model_that_goes_is_told_in_one_line(server, tiny_files, tmp_path, mon
     command = ["run", "decrypto", *files, "--model", MODEL, "--base-url", server.url, "--out", str(tmp_path / "out")]
     command += ["--encoder", "baseline", "--decoder", "model", "--interceptor", "baseline"]
     result = CliRunner().invoke(cli.main, command)
-    assert result.exit_code == 2 and result.stderr.count("\n") == 1
-    assert "no answer to 3 calls in a row" in result.stderr and "the same command goes on with it" in result.stderr
+    assert result.exit_code == 2 and result.stderr.count("otherminds: ") == 1
+    told = result.stderr.splitlines()[-1]
+    assert "no answer to 3 calls in a row" in told and "the same command goes on with it" in told
     assert all(line.agent != MODEL for line in decisions(tmp_path / "out" / "log.jsonl"))

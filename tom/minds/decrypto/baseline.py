@@ -43,13 +43,6 @@ class Candidates(NamedTuple):
     forbidden: Bool[Array, "4 C"]  # the keyword itself
 
 
-class Averages(NamedTuple):
-    """Sum and number of the vectors of each slot's past hints."""
-
-    total: Float[Array, "4 D"]
-    count: Int[Array, "4"]
-
-
 def greedy_scores(last_wins: bool):
     """The greedy assignment, each hint in turn taking the best slot left, as code scores: 0 for it, then -1, -2, ...
 
@@ -101,30 +94,32 @@ def baseline_decoder(*, assignment: str = "global", exclude_used: bool = False) 
 def baseline_interceptor(*, assignment: str = "global", exclude_used: bool = False) -> Guesser:
     """Assigns hints to slots by the cosine with the mean vector of the slot's past hints; 0 without a past."""
 
-    def init(params: GuesserParams, memory, view: View) -> Averages:
+    # The belief is the sum of the vectors of each slot's past hints: its direction is that of their mean.
+    def init(params: GuesserParams, memory, view: View) -> Float[Array, "4 D"]:
         del memory, view
-        dimensions = params.lexicon.vectors.shape[1]
-        return Averages(jnp.zeros((SLOTS, dimensions), jnp.float32), jnp.zeros(SLOTS, jnp.int32))
+        return jnp.zeros((SLOTS, params.lexicon.vectors.shape[1]), params.lexicon.vectors.dtype)
 
-    def update(params: GuesserParams, belief: Averages, event: Event) -> Averages:
+    def update(params: GuesserParams, belief: Float[Array, "4 D"], event: Event) -> Float[Array, "4 D"]:
         slots = jnp.asarray(CODES)[event.code]
         known = hint_known(params.lexicon, event.hints)
         vectors = jnp.where(known[:, None], params.lexicon.vectors[jnp.maximum(event.hints, 0)], 0.0)
-        return Averages(belief.total.at[slots].add(vectors), belief.count.at[slots].add(known.astype(jnp.int32)))
+        return belief.at[slots].add(vectors)
 
-    def slot_scores(params: GuesserParams, belief: Averages, hints: Int[Array, "..."]) -> Float[Array, "... 4"]:
+    def slot_scores(
+        params: GuesserParams, belief: Float[Array, "4 D"], hints: Int[Array, "..."]
+    ) -> Float[Array, "... 4"]:
         vectors = params.lexicon.vectors[jnp.maximum(hints, 0)]
         known = hint_known(params.lexicon, hints)[..., None]
-        return jnp.where(known, cosine(vectors[..., None, :], belief.total), 0.0)
+        return jnp.where(known, cosine(vectors[..., None, :], belief), 0.0)
 
-    def exposure(params: GuesserParams, belief: Averages, hints: Int[Array, "3 K"], scores, slots, keywords):
+    def exposure(params: GuesserParams, belief: Float[Array, "4 D"], hints: Int[Array, "3 K"], scores, slots, keywords):
         """Cosine of the slot's mean vector, the hint in it, with the keyword; 0 if negative or the keyword no noun."""
         del scores
         lexicon = params.lexicon
         words = lexicon.keyword_words[keywords[slots]]
         target = jnp.where(hint_known(lexicon, words)[:, None], lexicon.vectors[jnp.maximum(words, 0)], 0.0)
         known = hint_known(lexicon, hints)[..., None]
-        mean = belief.total[slots][:, None] + jnp.where(known, lexicon.vectors[jnp.maximum(hints, 0)], 0.0)
+        mean = belief[slots][:, None] + jnp.where(known, lexicon.vectors[jnp.maximum(hints, 0)], 0.0)
         return jnp.maximum(cosine(mean, target[:, None]), 0.0)
 
     return make_guesser(
@@ -223,7 +218,7 @@ def baseline_encoder(k: int = 16, *, turns: int = TURNS, skip_keyword: bool = Fa
             return jnp.where(usable.any(), listed, anything)
 
         playing, lapsing = jax.random.split(key)
-        hints = jax.vmap(one)(jax.random.uniform(playing, (LENGTH, 2)), slots).astype(jnp.int32)
+        hints = jax.vmap(one)(jax.random.uniform(playing, (LENGTH, 2), jnp.float32), slots).astype(jnp.int32)
         return lapse_to_alternatives(lapsing, params.lapse, hints, alternatives(params, belief, observation))
 
     return Mind("baseline", init, memoryless, alternatives, log_policy, sample)

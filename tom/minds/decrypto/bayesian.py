@@ -38,7 +38,7 @@ def bayesian_interceptor(*, rule: Rule = "softmax", exclude_used: bool = True) -
     def init(params: BayesianParams, memory, view: View) -> Float[Array, "4 W"]:
         del memory, view
         count = params.speaker.log_total.shape[0]
-        return jnp.full((SLOTS, count), -jnp.log(float(count)), jnp.float32)
+        return jnp.full((SLOTS, count), -jnp.log(float(count)), params.speaker.log_total.dtype)
 
     def update(params: BayesianParams, belief: Float[Array, "4 W"], event: Event) -> Float[Array, "4 W"]:
         slots = jnp.asarray(CODES)[event.code]

@@ -76,7 +76,7 @@ def lapse_to_alternatives(
     key: PRNGKeyArray, lapse: Float[Array, ""] | float, hints: Int[Array, "3"], hint_set: HintSet
 ) -> Int[Array, "3"]:
     """The hints, or with probability `lapse` a uniformly random valid combination of the set."""
-    uniform = jax.random.uniform(key, (1 + LENGTH,))
+    uniform = jax.random.uniform(key, (1 + LENGTH,), jnp.float32)
     places = jax.vmap(pick)(uniform[1:], hint_set.valid)
     random_hints = jnp.take_along_axis(hint_set.words, places[:, None], 1)[:, 0]
     return jnp.where(uniform[0] < lapse, random_hints, hints)
@@ -114,7 +114,7 @@ def stratified(key: PRNGKeyArray, lexicon: Lexicon, observation: Observation, *,
     keywords = observation.keywords[jnp.asarray(CODES)[observation.code]]
     pool = min(pool, lexicon.nearest.shape[1])
     edges = jnp.arange(count) * pool / count
-    ranks = (edges + jax.random.uniform(key, (LENGTH, count)) * (pool / count)).astype(jnp.int32)
+    ranks = (edges + jax.random.uniform(key, (LENGTH, count), jnp.float32) * (pool / count)).astype(jnp.int32)
     words = lexicon.nearest[keywords[:, None], jnp.minimum(ranks, pool - 1)]
     repeated = jnp.tril(words[:, :, None] == words[:, None], -1).any(-1)  # only where count exceeds the pool
     return HintSet(words, _may_be_said(lexicon, observation, keywords, words) & ~repeated)

@@ -1,5 +1,6 @@
 """How words and keywords relate for one player: cosines, raw vectors, and each keyword's nearest nouns."""
 
+import zlib
 from typing import NamedTuple
 
 import jax
@@ -79,13 +80,27 @@ def first_dimensions(lexicon: Lexicon, dimensions: int) -> Lexicon:
 def with_noise(key: PRNGKeyArray, lexicon: Lexicon, scale: float) -> Lexicon:
     """Another speaker of the same language: every cosine with independent noise N(0, scale).
 
-    scale: standard deviation, in units of cosine. Which nouns are nearest follows the noisy cosines.
+    scale: standard deviation, in units of cosine. Which nouns are nearest follows the noisy cosines. The noise of a
+    word that is no noun depends on its vector, not on its row: it is the same in whatever order words are heard.
     """
-    nouns = lexicon.nearest.shape[1]
-    noise = scale * jax.random.normal(key, lexicon.similarity.shape)
-    noisy = jnp.where(lexicon.known[:, None], lexicon.similarity + noise, 0.0)
-    nearest = jnp.argsort(-noisy[:nouns], axis=0, stable=True).T.astype(jnp.int32)
-    return lexicon._replace(similarity=noisy, nearest=nearest)
+    nouns, keywords = lexicon.nearest.shape[1], lexicon.similarity.shape[1]
+    noise = np.zeros(lexicon.similarity.shape, np.float32)
+    noise[:nouns] = jax.random.normal(key, (nouns, keywords))
+    vectors, known = np.asarray(lexicon.vectors), np.asarray(lexicon.known)
+    for row in nouns + np.flatnonzero(known[nouns:]):
+        noise[row] = jax.random.normal(jax.random.fold_in(key, zlib.crc32(vectors[row].tobytes())), (keywords,))
+    noisy = jnp.where(lexicon.known[:, None], lexicon.similarity + scale * jnp.asarray(noise), 0.0)
+    order = jnp.where(lexicon.known[:nouns, None], -noisy[:nouns], jnp.inf)
+    return lexicon._replace(similarity=noisy, nearest=jnp.argsort(order, axis=0, stable=True).T.astype(jnp.int32))
+
+
+def within_pool(
+    lexicon: Lexicon, words: Int[Array, "S K"], keywords: Int[Array, " S"], pool: int
+) -> Bool[Array, "S K"]:
+    """Whether words are as near to their keyword as the pool-th nearest noun."""
+    last = lexicon.nearest[keywords, min(pool, lexicon.nearest.shape[1]) - 1]
+    edge = lexicon.similarity[last, keywords]
+    return hint_known(lexicon, words) & (lexicon.similarity[jnp.maximum(words, 0), keywords[:, None]] >= edge[:, None])
 
 
 def hint_similarity(lexicon: Lexicon, hints: Int[Array, "..."], keywords: Int[Array, " S"]) -> Float[Array, "... S"]:

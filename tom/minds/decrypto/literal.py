@@ -19,7 +19,7 @@ from otherminds.tom.minds.decrypto.hints import (
     mix_lapse,
     nearest_pool,
 )
-from otherminds.tom.minds.decrypto.lexicon import Lexicon, hint_similarity
+from otherminds.tom.minds.decrypto.lexicon import Lexicon, hint_similarity, within_pool
 from otherminds.tom.minds.decrypto.speaker import BETA
 
 
@@ -50,7 +50,8 @@ def literal_encoder(*, count: int = 16, pool: int = 200) -> Mind:
     def digit_log_p(params: LiteralEncoderParams, observation: Observation, hint_set: HintSet) -> Float[Array, "3 K"]:
         keywords = observation.keywords[jnp.asarray(CODES)[observation.code]]
         cosines = params.lexicon.similarity[jnp.maximum(hint_set.words, 0), keywords[:, None]]
-        return log_normalize(params.beta * cosines, where=hint_set.valid)
+        near = within_pool(params.lexicon, hint_set.words, keywords, pool)
+        return log_normalize(params.beta * cosines, where=hint_set.valid & near)
 
     def init(params: LiteralEncoderParams, memory, view: View) -> tuple[()]:
         del params, memory, view

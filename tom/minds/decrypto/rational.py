@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from otherminds.games.decrypto.rules import CODES, TURNS, Event, Observation, View
+from otherminds.games.decrypto.rules import CODES, Event, Observation, Role, View, imagine
 from otherminds.inference import beliefs
 from otherminds.inference.logspace import log_expectation, log_normalize, scale
 from otherminds.inference.scoring import with_lapse
@@ -29,7 +29,7 @@ from otherminds.tom.minds.decrypto.hints import (
     nearest_pool,
     triple_at,
 )
-from otherminds.tom.minds.decrypto.lexicon import Lexicon
+from otherminds.tom.minds.decrypto.lexicon import Lexicon, within_pool
 from otherminds.tom.minds.decrypto.survival import log_expected_survival, log_survival
 
 
@@ -71,15 +71,14 @@ def rational_encoder(
     interceptors: tuple[Guesser, ...],
     *,
     count: int = 16,
-    pool: int = 200,
-    turns: int = TURNS,
+    pool: int = 100,
     screen: bool = False,
     utility: str = "survival",
 ) -> Mind:
     """The encoder who nests the given guessers.
 
     count: K, alternatives for each digit; K^3 combinations are weighed.
-    pool: R, a hint must be among the R nouns nearest to its keyword.
+    pool: R, a hint must be as near to its keyword as the R nearest nouns; others she says by a lapse only.
     screen: False, alternatives are drawn from the pool, one a stratum, by a seed; True, they are the K hints of the
         pool that are most promising by themselves (see `promise`). For large pools, where most words are no hint.
     utility: "survival", U = log E[probability of surviving the game] (see survival.py), or "weighted",
@@ -92,14 +91,15 @@ def rational_encoder(
         raise ValueError(f"pool={pool} is smaller than k={count}: the pool is where the k alternatives come from")
 
     def init(params: RationalParams, memory, view: View) -> RationalBelief:
-        def nested(guessers, own):
-            return tuple(mind.init(p, None, view) for mind, p in zip(guessers, own, strict=True))
+        def nested(guessers, own, role: Role):
+            theirs = imagine(view, role, view.keywords)
+            return tuple(mind.init(p, None, theirs) for mind, p in zip(guessers, own, strict=True))
 
         return RationalBelief(
             view.keywords,
             jnp.zeros(len(CODES), bool),
-            nested(decoders, params.decoders),
-            nested(interceptors, params.interceptors),
+            nested(decoders, params.decoders, Role.DECODER),
+            nested(interceptors, params.interceptors, Role.INTERCEPTOR),
             log_normalize(params.log_decoder_prior),
             log_normalize(params.log_interceptor_prior),
         )
@@ -150,7 +150,7 @@ def rational_encoder(
 
     def utilities(params: RationalParams, belief: RationalBelief, observation: Observation, words: Int[Array, "3 K"]):
         """[K^3] U of every combination."""
-        code, turn = observation.code, observation.turn
+        code, turn, turns = observation.code, observation.turn, observation.history.codes.shape[-1]
         # Barriers: fused into the sums over K^3 combinations, scores would be computed again for each of them.
         to_decoder, to_interceptor = jax.lax.optimization_barrier(heard(params, belief, words))
         log_decoded = right(decoders, params.decoders, to_decoder, belief.log_decoder, code, belief.used)
@@ -203,7 +203,9 @@ def rational_encoder(
 
     def unlapsed(params: RationalParams, belief, observation: Observation, hint_set: HintSet) -> Float[Array, " A"]:
         worth = scale(params.alpha, utilities(params, belief, observation, hint_set.words))
-        allowed = grid_mask(hint_set)
+        keywords = observation.keywords[jnp.asarray(CODES)[observation.code]]
+        near = within_pool(params.lexicon, hint_set.words, keywords, pool)
+        allowed = grid_mask(hint_set._replace(valid=hint_set.valid & near))
         some_hope = (allowed & (worth > -jnp.inf)).any()  # else one combination is as good as another
         return log_normalize(jnp.where(some_hope, worth, 0.0), where=allowed)
 

@@ -202,14 +202,15 @@ def encoder_rational(
 def decoder_pragmatic(
     rule: str = "argmax",
     k: int = 8,
-    pool: int = 200,
+    pool: int = 100,
     alpha: float = 1.0,
     encoder_alpha: float = 500.0,
+    encoder_lapse: float = 0.05,
     lapse: float = 0.0,
 ) -> Built:
-    """The posterior over the unused codes given a rational encoder's policy."""
+    """The posterior over the unused codes given a rational encoder's policy; with its lapse she may say anything."""
     encoder, encoder_params = encoder_rational(
-        k=k, pool=pool, alpha=encoder_alpha, decoder="literal", interceptor="bayesian"
+        k=k, pool=pool, alpha=encoder_alpha, decoder="literal", interceptor="bayesian", lapse=encoder_lapse
     )
 
     def params(lexicon: Lexicon) -> PragmaticParams:
@@ -236,11 +237,14 @@ RANGES: dict[str, tuple[float, float]] = {
     "lapse": (0, 1),
     "alpha": (0, float("inf")),
     "encoder_alpha": (0, float("inf")),
+    "encoder_lapse": (0, 1),
     "beta": (0, 40),  # beyond it the smallest speaker's probabilities leave float32
     "noise": (0, float("inf")),
     "dimensions": (0, float("inf")),
-    "miscommunication_risk": (0, 1),
-    "interception_risk": (0, 1),
+    "miscommunication_risk": (0, 0.999),
+    "interception_risk": (0, 0.999),
+    "leak": (0, 1000),
+    "misdirection": (0, 1000),
 }
 """What numeric options may be, both ends included."""
 

@@ -1,6 +1,7 @@
 """What a turn is worth to the encoder's side: the probability of surviving the game."""
 
 import jax.numpy as jnp
+from jax.scipy.special import xlog1py
 from jaxtyping import Array, Float, Int
 
 from otherminds.games.decrypto.rules import TOKENS_TO_LOSE
@@ -22,9 +23,11 @@ def log_survival(
 
     def log_fewer(risk) -> Float[Array, "3"]:
         left = turns_left.astype(jnp.float32)
-        none = left * jnp.log1p(-risk)
-        one = jnp.log(jnp.maximum(left, 1)) + jnp.log(risk) + (left - 1) * jnp.log1p(-risk)
-        at_most_one = jnp.where(left > 0, jnp.logaddexp(none, one), 0.0)
+        none = xlog1py(left, -risk)
+        # Exactly one: left risk (1 - risk)^(left - 1). Where it is impossible no logarithm of 0 is differentiated.
+        some = (left > 0) & (risk > 0)
+        one = xlog1py(jnp.maximum(left - 1, 0), -risk) + jnp.log(jnp.where(some, left * risk, 1.0))
+        at_most_one = jnp.where(some, jnp.logaddexp(none, jnp.where(some, one, 0.0)), none)
         return jnp.stack([at_most_one, none, jnp.float32(-jnp.inf)])
 
     tokens = jnp.arange(TOKENS_TO_LOSE + 1)

@@ -15,7 +15,6 @@ from otherminds.games.decrypto.rules import CODES, Event, History, Observation, 
 from otherminds.games.decrypto.vocabulary import make
 from otherminds.games.protocol import NO_ANSWER
 from otherminds.tom.minds.decrypto.baseline import (
-    Averages,
     EncoderParams,
     GuesserParams,
     baseline_decoder,
@@ -345,10 +344,7 @@ def test_recorded_interceptor_guesses(toy, toy_world):
     for recorded in toy["eve"]:
         past = [[np.asarray(vectors[word], np.float64) for word in slot] for slot in recorded["history"]]
         scores = cosines(vectors, recorded["hints"], [np.mean(slot, 0) if slot else None for slot in past])
-        belief = Averages(
-            np.stack([np.sum([np.zeros(4), *slot], 0) for slot in past]).astype(np.float32),
-            np.int32([len(slot) for slot in past]),
-        )
+        belief = np.stack([np.sum([np.zeros(4), *slot], 0) for slot in past]).astype(np.float32)
         for assignment, lead in (("global", gap(scores)), ("greedy", greedily(scores, True)[1])):
             if lead < 1e-6 and recorded["history_name"] != "empty":
                 continue  # a tie: the reference's choice is its library's
@@ -364,16 +360,14 @@ def test_the_interceptor_averages_the_hints_it_has_seen_and_skips_what_it_does_n
     mind, params = baseline_interceptor(), GuesserParams(toy_world.lexicon._replace(known=jnp.arange(26) < 17))
     update = jax.jit(lambda belief, event: mind.update(params, belief, event))
     rng, belief = np.random.default_rng(1), mind.init(params, None, INTERCEPTOR)
-    total, count = np.zeros((4, 4)), np.zeros(4)
+    total = np.zeros((4, 4))
     for _ in range(6):
         code, hints = rng.integers(24), rng.integers(NO_ANSWER, 26, 3)
         belief = update(belief, event(code, hints))
         for slot, hint in zip(CODES[code], hints, strict=True):
             if 0 <= hint < 17:
                 total[slot] += toy["embeddings"][toy["hint_vocab"][hint]]
-                count[slot] += 1
-    np.testing.assert_allclose(belief.total, total, rtol=1e-5, atol=1e-6)
-    np.testing.assert_array_equal(belief.count, count)
+    np.testing.assert_allclose(belief, total, rtol=1e-5, atol=1e-6)
     scores = np.asarray(mind.slot_scores(params, belief, jnp.array([0, 20, NO_ANSWER])))
     np.testing.assert_array_equal(scores[1:], 0)
     assert (scores[0] != 0).any()
@@ -389,7 +383,7 @@ def test_excluding_used_codes_takes_the_best_of_the_others(toy_world, role):
         turns = [(code, rng.integers(0, 17, 3)) for code in rng.choice(24, 7, replace=False)]
         belief = KEYWORDS
         if role == "interceptor":
-            belief = Averages(jnp.array(rng.normal(size=(4, 4)), jnp.float32), jnp.ones(4, jnp.int32))
+            belief = jnp.array(rng.normal(size=(4, 4)), jnp.float32)
         hints = rng.integers(0, 17, 3)
         seen = observation(turns=turns, hints=hints)
         scores = np.asarray(mind.slot_scores(params, belief, jnp.array(hints)), np.float64)

@@ -63,7 +63,7 @@ def test_a_nested_hard_guesser_is_its_policy_in_the_limit(small_lexicon, assignm
     guesser = baseline_interceptor(assignment=assignment)
     params = GuesserParams(small_lexicon, Choice(sharpness=1e5))
     belief = guesser.init(params, None, View(jnp.int32(Role.INTERCEPTOR), jnp.full(4, -1)))
-    belief = belief._replace(total=small_lexicon.vectors[20:24], count=jnp.ones(4, jnp.int32))
+    belief = belief + small_lexicon.vectors[20:24]
     words = jnp.array([[10, 11, 12], [13, 14, 15], [16, 17, 18]])
     scores = guesser.slot_scores(params, belief, words)
     grids = np.exp([guesser.grid_log_p(params, scores, jnp.int32(code), USED) for code in range(24)])

@@ -7,7 +7,7 @@ from otherminds.tom.minds.decrypto.registry import named
 
 
 def test_posterior_is_the_encoders_policy_for_every_code(small_lexicon, deal):
-    pragmatic = named("pragmatic:rule=softmax,k=3,pool=12,encoder_alpha=5", Role.DECODER)
+    pragmatic = named("pragmatic:rule=softmax,k=3,pool=12,encoder_alpha=5,encoder_lapse=0", Role.DECODER)
     encoder = named("rational:k=3,pool=12,alpha=5,decoder=literal,interceptor=bayesian", Role.ENCODER)
     own, imagined = pragmatic.make_params(small_lexicon), encoder.make_params(small_lexicon)
     state = give_hints(deal, jnp.array([20, 21, 22]))
@@ -31,7 +31,7 @@ def test_it_understands_an_encoder_whom_it_knows_better_than_a_literal_decoder_d
     hers = encoder.make_params(small_lexicon)
     readers = {
         name: named(name, Role.DECODER)
-        for name in ("pragmatic:rule=softmax,k=3,pool=12,encoder_alpha=5", "literal:rule=softmax")
+        for name in ("pragmatic:rule=softmax,k=3,pool=12,encoder_alpha=5,encoder_lapse=0", "literal:rule=softmax")
     }
     gained = {name: 0.0 for name in readers}
     belief = encoder.mind.init(hers, None, view(deal, Role.ENCODER))
