@@ -1,14 +1,16 @@
 """The rational encoder against the same quantities written out, one combination at a time."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from otherminds.games.decrypto.rules import CODES, Role, observe, step, view
+from otherminds.games.decrypto.rules import CODES, Role, begin, observe, step, view
 from otherminds.tom.minds.decrypto.bayesian import BayesianParams, bayesian_interceptor
-from otherminds.tom.minds.decrypto.guesser import Choice
-from otherminds.tom.minds.decrypto.hints import grid_mask, triples
+from otherminds.tom.minds.decrypto.hints import HintSet, grid_mask, triples
+from otherminds.tom.minds.decrypto.lexicon import make_lexicon
 from otherminds.tom.minds.decrypto.literal import LiteralParams, literal_decoder
 from otherminds.tom.minds.decrypto.rational import RationalParams, rational_encoder
 from otherminds.tom.minds.decrypto.registry import UnknownMind, named
@@ -196,5 +198,92 @@ def test_what_cannot_be_is_refused(small_lexicon):
             named(spec, Role.ENCODER)
 
 
-def test_choice_defaults_are_a_posterior():
-    assert Choice().alpha == 1.0 and Choice().lapse == 0.0
+FIELDS = ("alpha", "leak_weight", "miscommunication_risk", "interception_risk", "token_cost", "lapse", "surprise")
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_gradients_equal_finite_differences(small_vocabulary, field):
+    """d log policy / d params in float64, after a turn from which she has learned."""
+    with jax.enable_x64(True):
+        lexicon = jax.tree.map(
+            lambda x: x.astype(jnp.float64) if x.dtype == jnp.float32 else x, make_lexicon(small_vocabulary)
+        )
+        mind, params = make(lexicon, lapse=0.1)
+        dealt = begin(jnp.arange(4), jnp.arange(8) * 3)
+        state, event = play_turn(dealt, [20, 21, 22], 0, 5)
+        observation = observe(state, Role.ENCODER)
+        start = mind.init(params, None, view(dealt, Role.ENCODER))
+        hint_set = mind.alternatives(params, start, observation)
+
+        @jax.jit
+        def policy(value):
+            own = params._replace(**{field: value})
+            belief = mind.update(own, mind.init(own, None, view(dealt, Role.ENCODER)), event)
+            log_p = mind.log_policy(own, belief, observation, hint_set)
+            return jnp.where(jnp.isfinite(log_p), log_p, 0.0)
+
+        at, step = jnp.float64(getattr(params, field)), 1e-6
+        slope = jax.jacfwd(policy)(at)
+        backward = jax.jacrev(policy)(at)
+        between = (policy(at + step) - policy(at - step)) / (2 * step)
+        assert np.abs(between).max() > 1e-6
+        np.testing.assert_allclose(slope, between, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(backward, slope, rtol=1e-9, atol=1e-12)
+
+
+def test_beliefs_keep_the_precision_of_the_params(small_vocabulary):
+    with jax.enable_x64(True):
+        lexicon = jax.tree.map(
+            lambda x: x.astype(jnp.float64) if x.dtype == jnp.float32 else x, make_lexicon(small_vocabulary)
+        )
+        state, event = play_turn(begin(jnp.arange(4), jnp.arange(8)), [20, 21, 22], 0, 5)
+
+        def score(beta):
+            params = BayesianParams(lexicon, literal_speaker(lexicon, beta))
+            belief = SPY.update(params, SPY.init(params, None, view(state, Role.INTERCEPTOR)), event)
+            assert belief.dtype == jnp.float64
+            return SPY.guess_log_p(params, belief, jnp.array([25, 26, 27]), jnp.zeros(24, bool))
+
+        at = jnp.float64(12.0)
+        slope, between = jax.jacrev(score)(at), (score(at + 1e-6) - score(at - 1e-6)) / 2e-6
+        np.testing.assert_allclose(slope, between, rtol=1e-6, atol=1e-8)
+
+
+def test_alternatives_do_not_depend_on_the_precision(small_vocabulary):
+    drawn = []
+    for precise in (False, True):
+        with jax.enable_x64(precise):
+            mind, params = make(make_lexicon(small_vocabulary))
+            dealt = begin(jnp.arange(4), jnp.arange(8) * 3)
+            belief = mind.init(params, None, view(dealt, Role.ENCODER))
+            drawn.append(np.asarray(mind.alternatives(params, belief, observe(dealt, Role.ENCODER)).words))
+    np.testing.assert_array_equal(*drawn)
+
+
+def test_nested_interceptors_are_not_told_the_keywords(small_lexicon, deal):
+    """Whatever a nested mind does with its view, it gets that of its role."""
+    seen = []
+
+    def spy_init(params, memory, own_view):
+        seen.append((int(own_view.role), np.asarray(own_view.keywords).tolist()))
+        return SPY.init(params, memory, own_view)
+
+    spy = dataclasses.replace(SPY, init=spy_init)
+    mind = rational_encoder((SOFT,), (spy,), count=3, pool=12)
+    _, params = make(small_lexicon)
+    params = params._replace(decoders=params.decoders[:1], log_decoder_prior=jnp.zeros(1))
+    mind.init(params, None, view(deal, Role.ENCODER))
+    assert seen == [(Role.INTERCEPTOR, [-1] * 4)]
+
+
+def test_hints_outside_the_pool_are_said_by_a_lapse_only(small_lexicon, deal):
+    mind, params = make(small_lexicon, lapse=0.0)  # her pool: the 12 nearest
+    belief = mind.init(params, None, view(deal, Role.ENCODER))
+    observation = observe(deal, Role.ENCODER)
+    slots = CODES[int(observation.code)]
+    nearest = np.asarray(small_lexicon.nearest)[slots]
+    offered = HintSet(jnp.asarray(nearest[:, [1, 5, 11, 12, 30]]), jnp.ones((3, 5), bool))
+    log_p = np.asarray(mind.log_policy(params, belief, observation, offered)).reshape(5, 5, 5)
+    assert np.isfinite(log_p[:3, :3, :3]).all()
+    assert np.isneginf(log_p[3:]).all() and np.isneginf(log_p[:, 3:]).all() and np.isneginf(log_p[..., 3:]).all()
+    np.testing.assert_allclose(np.exp(log_p).sum(), 1, rtol=1e-5)

@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -48,3 +49,12 @@ def test_expected_survival_is_the_sum_over_outcomes(m, i):
         log_p = np.log(decoded), np.log(caught)
         result = log_expected_survival(*map(jnp.asarray, log_p), value, jnp.int32(m), jnp.int32(i))
         np.testing.assert_allclose(result, np.log(expected), rtol=1e-5)
+
+
+@pytest.mark.parametrize("risk", [0.0, 1e-3, 0.5, 0.999])
+@pytest.mark.parametrize("turns", [0, 1, 7])
+def test_gradients_are_finite_at_the_edges(turns, risk):
+    def total(p_miss, p_catch):
+        return jnp.exp(log_survival(jnp.int32(turns), p_miss, p_catch)[:2, :2]).sum()
+
+    assert np.isfinite(jax.grad(total, (0, 1))(risk, risk)).all()
