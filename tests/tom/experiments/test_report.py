@@ -206,7 +206,8 @@ def test_control_characters_are_written_out(report, page):
 def test_what_was_played(vocabulary, page):
     played = page.section("What was played")
     for text in (
-        "games 4", "seeds 0, 1", f"lapse of every mind {LAPSE}", "alternatives the 3 nearest and 3 of the 20 nearest nouns, seed 0",
+        "games 4", "seeds 0, 1", f"lapse of every mind {LAPSE}",
+        "alternatives the 3 nearest and 3 of the 20 nearest nouns, seed 0",
         vocabulary.name, "generation.temperature 0.5", "otherminds 1.2.3", "Run of now",
     ):  # fmt: skip
         assert text in played

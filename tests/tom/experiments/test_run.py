@@ -186,7 +186,12 @@ def test_kills_of_the_command_lose_the_call_in_flight_alone(server, tiny, tiny_f
         return text
 
     server.script = [slowly]
-    command = [sys.executable, "-m", "otherminds.tom.cli", "run", "decrypto", "--out", str(out), "--seeds", "3"]
+    # A background job inherits that Ctrl-C is ignored; a user's terminal does not.
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from otherminds.tom.cli import main; main()"
+    )
+    command = [sys.executable, "-c", script, "run", "decrypto", "--out", str(out), "--seeds", "3"]
     command += ["--model", MODEL, "--base-url", server.url, "--max-connections", "1"]
     command += ["--encoder", "model", "--decoder", "model", "--interceptor", "model"]  # no mind to compile
     command += [f"--{name}={path}" for name, path in tiny_files.items()]
