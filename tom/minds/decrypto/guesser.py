@@ -102,6 +102,31 @@ def grid_score(slot_scores: Float[Array, "3 K 4"], code: Int[Array, ""]) -> Floa
     return (first[:, None, None] + second[:, None] + third).reshape(-1)
 
 
+def codes_considered(used: Bool[Array, " 24"], exclude_used: bool) -> Bool[Array, " 24"]:
+    """[24] the codes that a guesser thinks possible: all, or (`exclude_used`) those that were not used yet."""
+    return ~used if exclude_used else jnp.ones_like(used)
+
+
+def policy_over_codes(guess: Callable[..., Float[Array, " 24"]]) -> tuple[Callable[..., Any], ...]:
+    """`alternatives`, `log_policy` and `sample` of a mind that guesses.
+
+    guess(params, belief, observation) -> [24], log-probabilities of its guesses.
+    """
+
+    def alternatives(params, belief, observation: Observation) -> Int[Array, " 24"]:
+        del params, belief, observation
+        return jnp.arange(len(CODES), dtype=jnp.int32)
+
+    def log_policy(params, belief, observation: Observation, actions: Int[Array, " A"]) -> Float[Array, " A"]:
+        log_p = guess(params, belief, observation)[jnp.maximum(actions, 0)]
+        return log_normalize(jnp.where(actions < 0, -jnp.inf, log_p))
+
+    def sample(key: PRNGKeyArray, params, belief, observation: Observation) -> Int[Array, ""]:
+        return draw(key, guess(params, belief, observation)).astype(jnp.int32)
+
+    return alternatives, log_policy, sample
+
+
 def make_guesser(
     name: str,
     init: Callable[..., Any],
@@ -122,15 +147,12 @@ def make_guesser(
     if rule not in ("softmax", "argmax"):
         raise ValueError(f"rule={rule!r}: it is 'softmax' or 'argmax'")
 
-    def considered(used: Bool[Array, " 24"]) -> Bool[Array, " 24"]:
-        return ~used if exclude_used else jnp.ones_like(used)
-
     def guess_log_p(params, belief, hints: Int[Array, "3"], used: Bool[Array, " 24"]) -> Float[Array, " 24"]:
         scores = to_codes(slot_scores(params, belief, hints))
-        return choose(scores, params.choice, rule, considered(used))
+        return choose(scores, params.choice, rule, codes_considered(used, exclude_used))
 
     def grid_log_p(params, scores: Float[Array, "3 K 4"], code, used: Bool[Array, " 24"]) -> Float[Array, " A"]:
-        choice, possible = params.choice, considered(used)
+        choice, possible = params.choice, codes_considered(used, exclude_used)
         alpha = choice.alpha if rule == "softmax" else choice.sharpness
         if to_codes is code_scores:
             sharp = scale(alpha, scores)
@@ -142,19 +164,10 @@ def make_guesser(
         log_p = jnp.where(possible[code], log_p, -jnp.inf)
         return lapsed(log_p, choice.lapse, -jnp.log(float(len(CODES))))
 
-    def alternatives(params, belief, observation: Observation) -> Int[Array, " 24"]:
-        del params, belief, observation
-        return jnp.arange(len(CODES), dtype=jnp.int32)
-
     def of_observation(params, belief, observation: Observation) -> Float[Array, " 24"]:
         return guess_log_p(params, belief, observation.hints, codes_used(observation.history))
 
-    def log_policy(params, belief, observation: Observation, actions: Int[Array, " A"]) -> Float[Array, " A"]:
-        log_p = of_observation(params, belief, observation)[jnp.maximum(actions, 0)]
-        return log_normalize(jnp.where(actions < 0, -jnp.inf, log_p))
-
-    def sample(key: PRNGKeyArray, params, belief, observation: Observation) -> Int[Array, ""]:
-        return draw(key, of_observation(params, belief, observation)).astype(jnp.int32)
+    alternatives, log_policy, sample = policy_over_codes(of_observation)
 
     def codes_readout(params, belief, observation: Observation) -> dict[str, Array]:
         own = readout(params, belief, observation) if readout is not None else {}

@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
 from otherminds.games.decrypto.rules import CODES, Observation, Role, View, codes_used, imagine
-from otherminds.inference.logspace import log_normalize
-from otherminds.tom.mind import Mind, draw
-from otherminds.tom.minds.decrypto.guesser import Choice, Rule, choose
+from otherminds.tom.mind import Mind
+from otherminds.tom.minds.decrypto.guesser import Choice, Rule, choose, codes_considered, policy_over_codes
 from otherminds.tom.minds.decrypto.hints import join
 
 
@@ -43,19 +42,10 @@ def pragmatic_decoder(encoder: Mind, *, rule: Rule = "softmax", exclude_used: bo
             return encoder.log_policy(params.encoder, belief, imagined, hint_set)[-1]
 
         scores = jax.lax.map(log_speaker, jnp.arange(len(CODES)))
-        used = codes_used(observation.history)
-        return choose(scores, params.choice, rule, ~used if exclude_used else jnp.ones_like(used))
+        possible = codes_considered(codes_used(observation.history), exclude_used)
+        return choose(scores, params.choice, rule, possible)
 
-    def alternatives(params, belief, observation: Observation) -> Int[Array, " 24"]:
-        del params, belief, observation
-        return jnp.arange(len(CODES), dtype=jnp.int32)
-
-    def log_policy(params, belief, observation: Observation, actions: Int[Array, " A"]) -> Float[Array, " A"]:
-        log_p = guess_log_p(params, belief, observation)[jnp.maximum(actions, 0)]
-        return log_normalize(jnp.where(actions < 0, -jnp.inf, log_p))
-
-    def sample(key: PRNGKeyArray, params, belief, observation: Observation) -> Int[Array, ""]:
-        return draw(key, guess_log_p(params, belief, observation)).astype(jnp.int32)
+    alternatives, log_policy, sample = policy_over_codes(guess_log_p)
 
     def readout(params, belief, observation: Observation) -> dict[str, Array]:
         return {"code": guess_log_p(params, belief, observation)}
