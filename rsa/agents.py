@@ -3,14 +3,22 @@
 Source: Frank & Goodman (2012); Goodman & Frank (2016). The cost stands inside alpha.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from otherminds.inference.logspace import log_normalize, scale
-from otherminds.rsa import checks
+from otherminds.rsa import boolean, checks
+
+Lexicon = Float[Array, "U M"] | Bool[Array, "U M"]
+"""Log-degrees of truth, -inf where false; or truth values."""
+Scalar = Float[Array, ""] | float
+Cost = Float[Array, " U"] | Scalar
+"""A cost for every utterance, or one for all, nats."""
 
 
 class Levels(NamedTuple):
@@ -40,8 +48,8 @@ def literal_listener(
 
 def pragmatic_speaker(
     log_listener: Float[Array, "U M"],
-    alpha: Float[Array, ""] | float,
-    cost: Float[Array, " U"] | float = 0.0,
+    alpha: Scalar,
+    cost: Cost = 0.0,
     legal: Bool[Array, " U"] | None = None,
     allow_empty: bool = False,
 ) -> Float[Array, "M U"]:
@@ -83,35 +91,139 @@ def joint_listener(log_speakers: Float[Array, "X M U"], log_prior: Float[Array, 
     return log_normalize(jnp.moveaxis(log_speakers, -1, 0) + log_prior, axis=(-2, -1))
 
 
-def recursion(
-    log_lexicon: Float[Array, "U M"],
+def listener(
+    lexicon: Lexicon,
     log_prior: Float[Array, " M"],
     depth: int,
-    alpha: Float[Array, ""] | float = 1.0,
-    cost: Float[Array, " U"] | float = 0.0,
+    alpha: Scalar = 1.0,
+    cost: Cost = 0.0,
+    legal: Bool[Array, " U"] | None = None,
+    allow_empty: bool = False,
+) -> Float[Array, "U M"]:
+    """L_depth alone, in the memory of one level. Arguments and errors as `recursion`, but depth 0 is allowed."""
+    lexicon = _checked(lexicon, log_prior, depth, cost, legal, allow_empty, least=0)
+    return _listener(lexicon, log_prior, depth, alpha, cost, legal)
+
+
+def speaker(
+    lexicon: Lexicon,
+    log_prior: Float[Array, " M"],
+    depth: int,
+    alpha: Scalar = 1.0,
+    cost: Cost = 0.0,
+    legal: Bool[Array, " U"] | None = None,
+    allow_empty: bool = False,
+) -> Float[Array, "M U"]:
+    """S_depth alone, in the memory of one level. Arguments and errors as `recursion`."""
+    lexicon = _checked(lexicon, log_prior, depth, cost, legal, allow_empty)
+    return _speaker(lexicon, log_prior, depth, alpha, cost, legal)
+
+
+def recursion(
+    lexicon: Lexicon,
+    log_prior: Float[Array, " M"],
+    depth: int,
+    alpha: Scalar = 1.0,
+    cost: Cost = 0.0,
     legal: Bool[Array, " U"] | None = None,
     allow_empty: bool = False,
 ) -> Levels:
-    """L_0, S_1, L_1 .. S_depth, L_depth, as one scan: compile time does not grow with depth.
+    """L_0, S_1, L_1 .. S_depth, L_depth: every level, by one scan, so that compile time does not grow with depth.
 
+    lexicon: [U, M], truth values (bool), or log-degrees of truth (float, nats; -inf is false). A large Boolean lexicon
+        takes the fast path of `rsa.boolean`, equal to rounding: inside jit when it comes as bool, outside also when
+        it comes as 0 and -inf.
+    log_prior: [M], normalised.
     depth: static, >= 1; take any level of the result with a traced index.
-    Raises: ValueError as the agents do, or if depth < 1.
+    alpha: rationality, dimensionless, >= 0.   cost: [U], nats.   legal: [U] True where u may be said.
+    allow_empty: an utterance true of no possible meaning, and a meaning that cannot be said, are rows of all -inf
+        instead of an error.
+    Raises: ValueError for such a row by its number, a prior of another length or that does not sum to 1, NaN in the
+        lexicon (outside jit; inside, empty rows are all -inf), or depth < 1.
+    Source: Frank & Goodman (2012); Goodman & Frank (2016).
     """
-    if depth < 1:
-        raise ValueError(f"depth={depth}: a recursion has at least depth 1; use literal_listener for depth 0")
-    literal = literal_listener(log_lexicon, log_prior, allow_empty)
-    # names a meaning that cannot be said; in the scan it could not
-    pragmatic_speaker(literal, alpha, cost, legal, allow_empty)
-
-    def level(log_listener, _):
-        log_speaker = pragmatic_speaker(log_listener, alpha, cost, legal)
-        log_listener = pragmatic_listener(log_speaker, log_prior)
-        return log_listener, (log_speaker, log_listener)
-
-    _, (speakers, listeners) = jax.lax.scan(level, literal, None, length=depth)
-    return Levels(speakers, jnp.concatenate([literal[None], listeners]))
+    lexicon = _checked(lexicon, log_prior, depth, cost, legal, allow_empty)
+    return _recursion(lexicon, log_prior, depth, alpha, cost, legal)
 
 
 def listener_at(levels: Levels, depth: Int[Array, ""] | int) -> Float[Array, "U M"]:
     """L_depth of a recursion; depth may be traced."""
     return levels.log_listeners[depth]
+
+
+def _checked(lexicon, log_prior, depth, cost, legal, allow_empty, least=1) -> Lexicon:
+    """The lexicon, as truth values where the fast path may take it, after the checks that values allow."""
+    if depth < least:
+        raise ValueError(f"depth={depth}: it must be at least {least}" + "; depth 0 is literal_listener" * (least == 1))
+    checks.log_prior(log_prior, lexicon.shape[-1])
+    if lexicon.dtype != bool:
+        checks.lexicon(lexicon)
+    if not allow_empty:
+        checks.sayable(lexicon, log_prior, cost, legal)
+    if checks.known(lexicon) and lexicon.dtype != bool and _is_large(lexicon):
+        values = np.asarray(lexicon)
+        truth = values == 0
+        return jnp.asarray(truth) if (truth | (values == -np.inf)).all() else lexicon
+    return lexicon
+
+
+def _is_large(lexicon) -> bool:
+    """From about here two products a level are faster than two softmaxes."""
+    return lexicon.size >= 64 * 64
+
+
+@partial(jax.jit, static_argnames="depth")
+def _listener(lexicon, log_prior, depth, alpha, cost, legal):
+    def general():
+        return _last_level(lexicon, log_prior, depth, alpha, cost, legal)
+
+    return _either(lexicon, log_prior, depth, alpha, cost, legal, general, lambda p: boolean.listener_at(p, depth))
+
+
+@partial(jax.jit, static_argnames="depth")
+def _speaker(lexicon, log_prior, depth, alpha, cost, legal):
+    def general():
+        return pragmatic_speaker(_last_level(lexicon, log_prior, depth - 1, alpha, cost, legal), alpha, cost, legal)
+
+    return _either(lexicon, log_prior, depth, alpha, cost, legal, general, lambda p: boolean.speaker_at(p, depth))
+
+
+@partial(jax.jit, static_argnames="depth")
+def _recursion(lexicon, log_prior, depth, alpha, cost, legal):
+    def general():
+        literal = literal_listener(_in_logs(lexicon, log_prior), log_prior)
+
+        def level(log_listener, _):
+            log_speaker = pragmatic_speaker(log_listener, alpha, cost, legal)
+            log_listener = pragmatic_listener(log_speaker, log_prior)
+            return log_listener, (log_speaker, log_listener)
+
+        _, (speakers, listeners) = jax.lax.scan(level, literal, None, length=depth)
+        return Levels(speakers, jnp.concatenate([literal[None], listeners]))
+
+    def fast(potentials):
+        speakers = [boolean.speaker_at(potentials, n) for n in range(1, depth + 1)]
+        return Levels(jnp.stack(speakers), jnp.stack([boolean.listener_at(potentials, n) for n in range(depth + 1)]))
+
+    return _either(lexicon, log_prior, depth, alpha, cost, legal, general, fast)
+
+
+def _either(lexicon, log_prior, depth, alpha, cost, legal, general, fast):
+    """fast(potentials) for a large Boolean lexicon, unless they have left the range in which they are exact."""
+    if lexicon.dtype != bool or not _is_large(lexicon):
+        return general()
+    potentials = boolean.recursion(lexicon, log_prior, depth, alpha, cost, legal)
+    # checkpoint: the branch not taken must not keep matrices for its gradient
+    return jax.lax.cond(boolean.is_exact(potentials), lambda: fast(potentials), jax.checkpoint(general))
+
+
+def _last_level(lexicon, log_prior, depth, alpha, cost, legal):
+    def level(log_listener, _):
+        return pragmatic_listener(pragmatic_speaker(log_listener, alpha, cost, legal), log_prior), None
+
+    literal = literal_listener(_in_logs(lexicon, log_prior), log_prior)
+    return jax.lax.scan(level, literal, None, length=depth)[0]
+
+
+def _in_logs(lexicon, log_prior):
+    return jnp.where(lexicon, 0.0, -jnp.inf).astype(log_prior.dtype) if lexicon.dtype == bool else lexicon

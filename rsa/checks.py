@@ -42,6 +42,24 @@ def log_prior(log_prior: Array, size: int, over: str = "meaning") -> None:
             )
 
 
-def known(x: Array) -> bool:
+def sayable(lexicon: Array, log_prior: Array, cost: Array | float, legal: Array | None) -> None:
+    """ValueError for an utterance true of no possible meaning, and for a possible meaning with no legal utterance.
+
+    Levels of a recursion are possible where the lexicon is, so what holds here holds at every depth.
+    """
+    if not all(known(x) for x in (lexicon, log_prior, cost, legal)):
+        return
+    truth = np.asarray(lexicon) if lexicon.dtype == bool else np.asarray(lexicon) != -np.inf
+    truth = truth & (np.asarray(log_prior) != -np.inf)
+    legal = np.broadcast_to(True if legal is None else legal, truth.shape[:1]) & (np.asarray(cost) != np.inf)
+    for possible, message in (
+        (truth.any(1), "utterance {} is true of no possible meaning"),
+        ((truth & legal[:, None]).any(0), "meaning {} has no legal utterance"),
+    ):
+        if not possible.all():
+            raise ValueError(message.format(np.argmin(possible)) + "; leave it out, or set allow_empty=True")
+
+
+def known(x) -> bool:
     """Whether the values can be looked at: False inside jit, vmap and grad."""
     return not isinstance(x, jax.core.Tracer)
