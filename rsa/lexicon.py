@@ -3,10 +3,13 @@
 Lexica from the outside are checked here, shape and entries, with errors that name what is wrong.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
+
+from otherminds.rsa import checks
 
 
 def from_boolean(truth: ArrayLike) -> Float[Array, "U M"]:
@@ -42,6 +45,23 @@ def from_graded(lexicon: ArrayLike) -> Float[Array, "U M"]:
             raise ValueError(f"{what.format(empty[0])} in this lexicon; leave it out, or give it some truth")
     lexicon = jnp.asarray(lexicon)
     return jnp.where(lexicon > 0, jnp.log(jnp.where(lexicon > 0, lexicon, 1.0)), -jnp.inf)
+
+
+def from_vectors(
+    utterances: Float[Array, "U D"], meanings: Float[Array, "M D"], beta: Float[Array, ""] | float
+) -> Float[Array, "U M"]:
+    """log T = beta cos(u, m) of embeddings: a graded lexicon, of inverse temperature beta. As `from_similarity`.
+
+    utterances: [U, D].   meanings: [M, D], in the same space.
+    Returns: log_lexicon [U, M].
+    Raises: ValueError for a vector of length 0, which has no direction (outside jit; inside, its row is NaN).
+    """
+    for vectors, what in ((utterances, "utterance"), (meanings, "meaning")):
+        zero = np.flatnonzero(~np.any(np.asarray(vectors), 1)) if checks.known(vectors) else ()
+        if len(zero):
+            raise ValueError(f"the vector of {what} {zero[0]} is all zeros and has no direction; leave it out")
+    unit = [v / jnp.linalg.norm(v, axis=1, keepdims=True) for v in (utterances, meanings)]
+    return from_similarity(jnp.matmul(unit[0], unit[1].T, precision=jax.lax.Precision.HIGHEST), beta)
 
 
 def from_similarity(similarity: Float[Array, "... M"], beta: Float[Array, ""] | float) -> Float[Array, "... M"]:

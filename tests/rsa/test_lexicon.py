@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from otherminds.rsa.lexicon import from_boolean, from_graded, from_similarity
+from otherminds.rsa.lexicon import from_boolean, from_graded, from_similarity, from_vectors
 
 TRUTH = np.array([[1, 0, 1], [0, 1, 0], [0, 1, 1]], bool)
 
@@ -56,3 +56,12 @@ def test_similarity_is_scaled(beta):
     cosines = np.random.default_rng(0).uniform(-1, 1, (2, 3, 4)).astype(np.float32)
     np.testing.assert_allclose(from_similarity(jnp.array(cosines), beta), beta * cosines, rtol=1e-6)
     np.testing.assert_allclose(from_similarity(jnp.array(cosines), jnp.float32(beta)), beta * cosines, rtol=1e-6)
+
+
+def test_vectors_make_a_graded_lexicon():
+    utterances, meanings = jnp.array([[2.0, 0.0], [1.0, 1.0]]), jnp.array([[0.5, 0.0], [0.0, -3.0], [-1.0, -1.0]])
+    half = np.sqrt(0.5)
+    expected = 4 * np.array([[1.0, 0.0, -half], [half, -half, -1.0]])
+    np.testing.assert_allclose(from_vectors(utterances, meanings, 4.0), expected, atol=1e-6)
+    with pytest.raises(ValueError, match="meaning 1 is all zeros"):
+        from_vectors(utterances, meanings.at[1].set(0.0), 4.0)
