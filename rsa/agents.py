@@ -60,9 +60,11 @@ def pragmatic_speaker(
     legal: [U] True where u may be said.
     allow_empty: a meaning that cannot be said is a row of all -inf instead of an error.
     Returns: [M, U] log-probabilities, normalised over U.
-    Raises: ValueError if a meaning has no legal utterance (outside jit; inside, that row is all -inf).
+    Raises: ValueError if a meaning has no legal utterance (outside jit; inside, that row is all -inf), if alpha is
+        negative, or if cost or legal is not given for every utterance.
     Source: Frank & Goodman (2012), Eq. 2.
     """
+    checks.speaking(log_listener.shape[0], alpha, cost, legal)
     log_speaker = log_normalize(scale(alpha, log_listener.T - cost), where=legal)
     return checks.some_support(log_speaker, "meaning {} has no legal utterance", allow_empty)
 
@@ -101,7 +103,7 @@ def listener(
     allow_empty: bool = False,
 ) -> Float[Array, "U M"]:
     """L_depth alone, in the memory of one level. Arguments and errors as `recursion`, but depth 0 is allowed."""
-    lexicon = _checked(lexicon, log_prior, depth, cost, legal, allow_empty, least=0)
+    lexicon = _checked(lexicon, log_prior, depth, alpha, cost, legal, allow_empty, least=0)
     return _listener(lexicon, log_prior, depth, alpha, cost, legal)
 
 
@@ -115,7 +117,7 @@ def speaker(
     allow_empty: bool = False,
 ) -> Float[Array, "M U"]:
     """S_depth alone, in the memory of one level. Arguments and errors as `recursion`."""
-    lexicon = _checked(lexicon, log_prior, depth, cost, legal, allow_empty)
+    lexicon = _checked(lexicon, log_prior, depth, alpha, cost, legal, allow_empty)
     return _speaker(lexicon, log_prior, depth, alpha, cost, legal)
 
 
@@ -142,7 +144,7 @@ def recursion(
         lexicon (outside jit; inside, empty rows are all -inf), or depth < 1.
     Source: Frank & Goodman (2012); Goodman & Frank (2016).
     """
-    lexicon = _checked(lexicon, log_prior, depth, cost, legal, allow_empty)
+    lexicon = _checked(lexicon, log_prior, depth, alpha, cost, legal, allow_empty)
     return _recursion(lexicon, log_prior, depth, alpha, cost, legal)
 
 
@@ -151,11 +153,12 @@ def listener_at(levels: Levels, depth: Int[Array, ""] | int) -> Float[Array, "U 
     return levels.log_listeners[depth]
 
 
-def _checked(lexicon, log_prior, depth, cost, legal, allow_empty, least=1) -> Lexicon:
+def _checked(lexicon, log_prior, depth, alpha, cost, legal, allow_empty, least=1) -> Lexicon:
     """The lexicon, as truth values where the fast path may take it, after the checks that values allow."""
     if depth < least:
         raise ValueError(f"depth={depth}: it must be at least {least}" + "; depth 0 is literal_listener" * (least == 1))
     checks.log_prior(log_prior, lexicon.shape[-1])
+    checks.speaking(lexicon.shape[0], alpha, cost, legal)
     if lexicon.dtype != bool:
         checks.lexicon(lexicon)
     if not allow_empty:

@@ -50,11 +50,12 @@ def sayable(lexicon: Array, log_prior: Array, cost: Array | float, legal: Array 
     if not all(known(x) for x in (lexicon, log_prior, cost, legal)):
         return
     truth = np.asarray(lexicon) if lexicon.dtype == bool else np.asarray(lexicon) != -np.inf
-    truth = truth & (np.asarray(log_prior) != -np.inf)
+    allowed = np.asarray(log_prior) != -np.inf
+    truth = truth & allowed
     legal = np.broadcast_to(True if legal is None else legal, truth.shape[:1]) & (np.asarray(cost) != np.inf)
     for possible, message in (
         (truth.any(1), "utterance {} is true of no possible meaning"),
-        ((truth & legal[:, None]).any(0), "meaning {} has no legal utterance"),
+        ((truth & legal[:, None]).any(0) | ~allowed, "meaning {} has no legal utterance"),
     ):
         if not possible.all():
             raise ValueError(message.format(np.argmin(possible)) + "; leave it out, or set allow_empty=True")
@@ -63,3 +64,16 @@ def sayable(lexicon: Array, log_prior: Array, cost: Array | float, legal: Array 
 def known(x) -> bool:
     """Whether the values can be looked at: False inside jit, vmap and grad."""
     return not isinstance(x, jax.core.Tracer)
+
+
+def speaking(utterances: int, alpha: Array | float, cost: Array | float, legal: Array | None) -> None:
+    """ValueError for an alpha that is negative or NaN, a cost that is NaN, or either list of another length."""
+    if known(alpha) and not (np.asarray(alpha) >= 0).all():  # NaN fails too
+        raise ValueError(f"alpha={np.asarray(alpha)}: rationality is a number >= 0")
+    for name, x in (("cost", cost), ("legal", legal)):
+        if x is not None and np.ndim(x) and np.shape(x)[-1] != utterances:
+            raise ValueError(f"{name} has {np.shape(x)[-1]} entries for {utterances} utterances; give one for each")
+    if known(cost) and np.isnan(np.asarray(cost)).any():
+        raise ValueError(
+            f"cost of utterance {np.argmax(np.isnan(np.asarray(cost)))} is NaN; costs are nats, inf forbids"
+        )

@@ -1,5 +1,6 @@
 """Speakers and listeners against golden numbers, enumeration in NumPy and closed forms."""
 
+import inspect
 import json
 
 import hypothesis.strategies as st
@@ -376,3 +377,43 @@ def test_inside_jit_an_impossible_row_says_so():
     np.testing.assert_array_equal(levels.log_speakers[:, 1], -np.inf)
     np.testing.assert_array_equal(levels.log_listeners[:, 1], -np.inf)
     np.testing.assert_array_equal(levels.log_listeners[:, 0], [[0, -np.inf]] * 3)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"log_prior": uniform(3)}, "log_prior has 3 entries for 4 meanings"),
+        ({"log_prior": np.log(np.full(4, 0.3))}, r"log_prior sums to 1.2 over the meanings, not 1"),
+        ({"log_prior": np.array([0.0, np.nan, -1, -1])}, "log_prior sums to nan"),
+        ({"lexicon": np.where(np.eye(4)[:3] > 0, np.nan, 0.0)}, r"log_lexicon\[0, 0\] is nan"),
+        ({"lexicon": np.where(np.eye(4)[:3] > 0, np.inf, 0.0)}, r"log_lexicon\[0, 0\] is inf"),
+        ({"lexicon": log([[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]])}, "utterance 1 is true of no possible meaning"),
+        ({"lexicon": log([[1, 0, 0, 1], [0, 1, 0, 0], [1, 1, 0, 1]])}, "meaning 2 has no legal utterance"),
+        ({"legal": np.array([True, False, True])}, "meaning 1 has no legal utterance"),
+        ({"legal": np.array([True, True])}, "legal has 2 entries for 3 utterances"),
+        ({"cost": np.zeros(4)}, "cost has 4 entries for 3 utterances"),
+        ({"cost": np.array([0.0, np.nan, 1.0])}, "cost of utterance 1 is NaN"),
+        ({"alpha": -1.0}, "alpha=-1.0: rationality is a number >= 0"),
+        ({"alpha": np.nan}, "alpha=nan"),
+        ({"depth": 0}, "depth=0: it must be at least 1; depth 0 is literal_listener"),
+    ],
+)
+@pytest.mark.parametrize("function", [agents.recursion, agents.listener, agents.speaker])
+def test_bad_input_is_named(function, change, message):
+    if "depth" in change and function is agents.listener:
+        change, message = {"depth": -1}, "depth=-1: it must be at least 0"
+    settings = {"lexicon": log(SCALAR), "log_prior": uniform(4), "depth": 1, "alpha": 1.0, "cost": np.zeros(3)} | change
+    settings = {k: jnp.asarray(v) if isinstance(v, np.ndarray) else v for k, v in settings.items()}
+    with pytest.raises(ValueError, match=message):
+        inspect.unwrap(function)(**settings)  # as installed, without the tests' checks of types
+    if "meaning" in message and "prior" not in message:
+        assert np.isneginf(np.asarray(jax.tree.leaves(function(**settings, allow_empty=True))[0])).any()
+
+
+def test_a_prior_that_forbids_a_meaning_forbids_no_utterance():
+    prior = jnp.log(jnp.array([0.5, 0.25, 0.25, 0.0]))
+    levels = agents.recursion(jnp.asarray(SCALAR[1:]), prior, 1)  # some, none
+    np.testing.assert_allclose(np.exp(levels.log_listeners[1][0]), [0, 0.5, 0.5, 0])
