@@ -48,12 +48,14 @@ def _below_the_top(log_x: Array, axis: Axis, where: Array | None) -> tuple[Array
     if where is not None:
         possible = possible & where
     top = jnp.max(jnp.where(possible, log_x, -jnp.inf), axis=axis, keepdims=True)
+    nothing = top == -jnp.inf
     # Adding and subtracting it cancels, so it needs no gradient.
-    top = jax.lax.stop_gradient(jnp.where(top != -jnp.inf, top, 0.0))
+    top = jax.lax.stop_gradient(jnp.where(nothing, 0.0, top))
     below = jnp.where(possible, jnp.where(possible, log_x, 0.0) - top, 0.0)
-    total = jnp.sum(jnp.where(possible, jnp.exp(below), 0.0), axis, keepdims=True)
-    nothing = total == 0
-    return top, below, jnp.where(nothing, 0.0, jnp.log(jnp.where(nothing, 1.0, total))), possible
+    # The largest term is 1, so the sum is 0 only where nothing is possible; there its log is made 0.
+    total = jnp.sum(jnp.where(possible, jnp.exp(below), 0.0), axis)
+    log_total = jnp.log(total + jnp.squeeze(nothing, axis))
+    return top, below, jnp.expand_dims(log_total, axis), possible
 
 
 def scale(alpha: Float[Array, "..."] | float, log_x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -221,11 +221,17 @@ def _either(lexicon, log_prior, depth, alpha, cost, legal, general, fast):
 
 
 def _last_level(lexicon, log_prior, depth, alpha, cost, legal):
-    def level(log_listener, _):
-        return pragmatic_listener(pragmatic_speaker(log_listener, alpha, cost, legal), log_prior), None
+    def level(carry, _):
+        log_said, _ = carry
+        log_listener = log_normalize(log_said + log_prior)
+        return (pragmatic_speaker(log_listener, alpha, cost, legal).T, log_listener), None
 
-    literal = literal_listener(_in_logs(lexicon, log_prior), log_prior)
-    return jax.lax.scan(level, literal, None, length=depth)[0]
+    # A small lexicon takes the last listener from one step more, whose speaker is not used: XLA runs a small loop as
+    # one kernel, while a loop of one step would fall apart into kernels that each cost more than the work in them.
+    steps = depth + (lexicon.size <= 1024)
+    log_lexicon = _in_logs(lexicon, log_prior)
+    (log_said, log_listener), _ = jax.lax.scan(level, (log_lexicon, log_lexicon), None, length=steps)
+    return log_listener if steps > depth else log_normalize(log_said + log_prior)
 
 
 def _in_logs(lexicon, log_prior):
