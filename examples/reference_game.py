@@ -4,6 +4,8 @@ import jax.numpy as jnp
 
 from otherminds.rsa.agents import recursion
 from otherminds.rsa.lexicon import from_boolean
+from otherminds.rsa.plots import heat_map
+from otherminds.rsa.tables import labelled
 
 faces = ["nothing on", "glasses only", "glasses and hat"]
 words = ["face", "glasses", "hat"]
@@ -11,7 +13,9 @@ truth = [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
 
 prior = jnp.log(jnp.ones(3) / 3)
 levels = recursion(from_boolean(truth), prior, depth=3, alpha=1.0)
+listeners = labelled(levels.log_listeners, depth=range(4), word=words, face=faces)
 
-for depth, listener in enumerate(levels.log_listeners):
-    p = jnp.exp(listener[words.index("glasses")])
-    print(f"depth {depth}: " + ", ".join(f"P({face}) = {q:.2f}" for face, q in zip(faces, p, strict=True)))
+heard = listeners.sel(word="glasses")
+print('P(face | "glasses") at each depth:')
+print(heard.to_pandas().round(2))
+heat_map(heard.T, "reference_game.png", 'P(face | "glasses")')

@@ -1,13 +1,12 @@
 """Results with names: a log-probability array as a labelled table."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 
-def labelled(log_p: Float[Array, "..."], **axes: Sequence) -> xr.DataArray:
+def labelled(log_p: Float[Array, "..."], **axes: ArrayLike) -> xr.DataArray:
     """exp(log_p) as an xarray.DataArray whose axes and entries have names.
 
     log_p: any shape, log-probabilities.
