@@ -13,7 +13,7 @@ def some_support(log_p: Array, message: str, allow_empty: bool = False) -> Array
     """log_p, or a ValueError with the first row (over the last axis) in which nothing is possible."""
     if not allow_empty and known(log_p):
         empty = np.argwhere((np.asarray(log_p) == -np.inf).all(-1))
-        if empty.size:
+        if len(empty):
             raise ValueError(message.format(", ".join(map(str, empty[0]))))
     return log_p
 
