@@ -76,9 +76,23 @@ def recursion(
 
 
 def is_exact(potentials: Potentials) -> Bool[Array, ""]:
-    """Whether the double words still hold the differences between potentials, which grow like alpha^depth."""
-    bits = 2 * jnp.finfo(potentials.speaker_utterance.high.dtype).nmant
-    return jnp.all(jnp.abs(potentials.speaker_utterance.high) < 1e-5 * 2.0**bits)  # False for NaN
+    """Whether the double words still hold the differences between potentials, which grow like alpha^depth.
+
+    Under vmap: whether they do in the whole batch, so that a `cond` on it remains one.
+    """
+    largest = jax.lax.stop_gradient(jnp.max(jnp.abs(potentials.speaker_utterance.high)))
+    return _in_range(largest)
+
+
+@jax.custom_batching.custom_vmap
+def _in_range(largest):
+    bits = 2 * jnp.finfo(largest.dtype).nmant
+    return jnp.all(largest < 1e-5 * 2.0**bits)  # False for NaN
+
+
+@_in_range.def_vmap
+def _(_, __, largest):
+    return _in_range(largest), False
 
 
 def listener_at(potentials: Potentials, level: int) -> Float[Array, "U M"]:

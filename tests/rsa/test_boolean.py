@@ -150,6 +150,17 @@ def test_batches_equal_loops():
         np.testing.assert_allclose(np.exp(one), np.exp(agents.listener(t, log_prior, 3, a, cost)), atol=1e-6)
 
 
+def test_a_batch_chooses_its_path_together():
+    """Under vmap a `cond` with a condition for each case would run both paths for all."""
+    truth, log_prior, cost = arrays(jnp.float32, *case(64, 64))
+    batch = jax.vmap(lambda alpha: agents.listener(truth, log_prior, 10, alpha, cost))
+    alphas = jnp.array([1.0, 1000.0])  # the second is out of range
+    assert "cond[" in str(jax.make_jaxpr(batch)(alphas))
+    for one, alpha in zip(batch(alphas), alphas, strict=True):
+        expected = np.exp(general(truth, log_prior, 10, alpha, cost).log_listeners[-1])
+        np.testing.assert_allclose(np.exp(one), expected, atol=1e-5)
+
+
 def test_relabelling_and_padding_change_nothing():
     truth, log_prior, cost = case(64, 70, seed=2)
     base = np.exp(agents.listener(*arrays(jnp.float32, truth, log_prior), 4, 2.0, *arrays(jnp.float32, cost)))
