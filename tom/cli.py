@@ -1,4 +1,4 @@
-"""The command line: `otherminds run`, `simulate`, `compare`, `validate`."""
+"""The command line: `otherminds run`, `simulate`, `import`, `compare`, `validate`."""
 
 import contextlib
 import os
@@ -76,6 +76,7 @@ def main() -> None:
     \b
     otherminds run decrypto                     a language model beside minds
     otherminds simulate decrypto --games 10000  minds alone
+    otherminds import reference --items ...     other people's recordings
     otherminds compare runs/*/log.jsonl         every decision under every mind
     """
     cache = os.environ.get("JAX_COMPILATION_CACHE_DIR")
@@ -179,14 +180,54 @@ def simulate_decrypto(**options: Any) -> None:
         console.simulate_decrypto({role: options.pop(role) for role in ROLES}, **options)
 
 
+@main.group("import", short_help="Turn other people's recordings into a log.")
+def import_() -> None:
+    """Turn other people's recordings into a log, which `compare` and `validate` read."""
+
+
+@import_.command("reference")
+@click.option(
+    "--items", required=True, type=click.Path(), help="CSV of the items: objects, words, what each option is."
+)
+@click.option("--choices", required=True, type=click.Path(), help="CSV of people's choices, one a line.")
+@click.option(
+    "--scores", multiple=True, type=click.Path(), help="CSV of a language model's scores of every option. Repeatable."
+)
+@click.option("--tokens", type=click.Path(), help="CSV of each option's tokens: scores become means a token.")
+@click.option("--out", required=True, type=click.Path(), help="Folder of the log.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def import_reference(**options: Any) -> None:
+    """Reference games: people's choices and language models' scores of the same items.
+
+    The columns are those of the data of Franke, Tsvilodub and Carcassi (2024): `trial`, `objects`, `utterances` ... for
+    items; `subject`, `condition`, `trial`, `response` for choices; `scores_production_target` ... for scores
+    (docs/reference.md). A response that is none of the options is a failed answer, and stays in the log.
+    """
+    with _one_line_errors():
+        from otherminds.tom.experiments.reference import console
+
+        console.import_recordings(**options)
+
+
 @main.command(short_help="Compare logs with every mind; write a report.")
 @click.argument("logs", nargs=-1, required=True, type=click.Path())
 @_words
 @_comparison
+@click.option(
+    "--join",
+    type=click.Choice(["sum", "product"]),
+    help="Reference games: how a language model's options of one kind count.  [default: sum]",
+)
+@click.option(
+    "--every-option", is_flag=True, help="Reference games: tell every option apart, not only the kinds of answers."
+)
 @click.option("--out", type=click.Path(), help="Folder of the report.  [default: beside the first log]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def compare(logs: "Sequence[str]", **options: Any) -> None:
-    """Shadow every decision of LOGS with every mind: tables, report.html, figures, CSV."""
+    """Shadow every decision of LOGS with every mind: tables, report.html, figures, CSV.
+
+    The logs are of one game, which their first line names.
+    """
     with _one_line_errors():
         from otherminds.tom.experiments import console
 

@@ -19,7 +19,8 @@ from otherminds.tom.experiments.simulate import Summary
 from otherminds.tom.minds.decrypto.registry import named
 
 HEAVY = ("jax", "jaxlib", "numpy", "openai", "matplotlib", "numpyro", "pydantic", "rich", "scipy")
-COMMANDS = ("", "run", "run decrypto", "simulate", "simulate decrypto", "compare", "validate")
+COMMANDS = ("", "run", "run decrypto", "simulate", "simulate decrypto", "compare", "validate", "import")
+COMMANDS += ("import reference",)
 SHADOWS = [f"--minds={role}=baseline" for role in ("encoder", "decoder", "interceptor")]
 LONG = "openrouter/meta-llama/llama-3.1-405b-instruct-with-a-very-long-name:free"
 
@@ -229,6 +230,8 @@ def test_what_cannot_be_compared_is_told_in_one_line(ran, tiny, tiny_files, tmp_
     assert "nothing was played" in told(call("compare", str(empty), *flags(tiny_files)))
     assert "no such log" in told(call("compare", str(tmp_path / "none"), *flags(tiny_files)))
     assert "--lapse 0.0" in told(call("compare", log, "--lapse", "0", *flags(tiny_files)))
+    for option in (["--join", "sum"], ["--every-option"]):
+        assert f"{' '.join(option)}: only reference games" in told(call("compare", log, *option, *flags(tiny_files)))
     assert "no mind for the decoder" in told(call("compare", log, "--minds", "decoder=x", *flags(tiny_files)))
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes((ran[1] / "log.jsonl").read_bytes())
@@ -273,7 +276,8 @@ def test_a_wrong_simulation_is_told_in_one_line(tiny_files, arguments, message):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["chess"], ["--fast"], ["run", "chess"], ["validate"], ["compare"], ["validate", "-x"]]
+    "arguments",
+    [["chess"], ["--fast"], ["run", "chess"], ["validate"], ["compare"], ["validate", "-x"], ["import", "reference"]],
 )
 def test_a_wrong_command_is_told_in_one_line(arguments):
     assert told(call(*arguments)).startswith("otherminds: ") and "--help)" in call(*arguments).stderr

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import product
@@ -26,6 +26,7 @@ from otherminds.tom.experiments import compare as comparison
 from otherminds.tom.experiments.compare import DEFAULT_MINDS, Alternatives, Nearness, Outcome, Row
 from otherminds.tom.experiments.config import validated
 from otherminds.tom.experiments.defaults import agent_lists, split_agents
+from otherminds.tom.experiments.logs import game_of
 from otherminds.tom.experiments.records import Games, read_games
 from otherminds.tom.experiments.run import model_names, planned_games, run
 from otherminds.tom.experiments.simulate import Summary, simulate, summarize
@@ -87,7 +88,7 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
         raise ValueError(f"--base-url {options['base_url']}: say with --model provider/name which model is asked there")
     lists, note = agent_lists(named_agents, model)
     minds = _minds(options["mind_specs"])
-    _check_lapse(options["lapse"])
+    check_lapse(options["lapse"])
     config = validated(
         **lists,
         design=options["design"],
@@ -109,7 +110,7 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
     vocabulary = load_vocabulary(options["keywords"], options["vectors"])
     _check_meanings(minds, vocabulary)
     folder = Path(options["out"] or f"runs/decrypto-{config.digest()}")
-    _check_folder(folder)
+    check_folder(folder)
     games = planned_games(config)
 
     def announce() -> None:
@@ -141,24 +142,50 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
     return bool(finished.failed_games)
 
 
-def compare_logs(
+def compare_logs(logs: Sequence[Path], **options: Any) -> None:
+    """`otherminds compare`: as the game that the logs are of is compared.
+
+    Raises: a ValueError for what the user can mend.
+    """
+    games = {game_of(log, COMPARISONS): log for log in logs}
+    if len(games) > 1:
+        told = " and ".join(f"{log} of {game!r}" for game, log in games.items())
+        raise ValueError(f"{told}: logs of one game are compared at a time")
+    COMPARISONS[next(iter(games))](logs, **options)
+
+
+def _compare_reference(logs: Sequence[Path], **options: Any) -> None:
+    from otherminds.tom.experiments.reference import console as reference
+
+    reference.compare_logs(logs, **options)
+
+
+def _compare_decrypto(
     logs: Sequence[Path],
     *,
     keywords: str | None,
     vectors: str | None,
     mind_specs: Sequence[str],
     lapse: float,
+    join: str | None,
+    every_option: bool,
     out: str | None,
     as_json: bool,
 ) -> None:
-    """`otherminds compare`."""
+    if join is not None or every_option:
+        asked = f"--join {join}" if join is not None else "--every-option"
+        raise ValueError(f"{asked}: only reference games have options that can be joined; leave it out for Decrypto")
     minds = _minds(mind_specs)
-    _check_lapse(lapse)
+    check_lapse(lapse)
     vocabulary = load_vocabulary(keywords, vectors)
     _check_meanings(minds, vocabulary)
     folder = Path(out) if out else None if as_json else logs[0].parent
-    _check_folder(folder)
+    check_folder(folder)
     report(logs, vocabulary, folder, minds, lapse, as_json=as_json)
+
+
+COMPARISONS: dict[str, Callable[..., None]] = {"decrypto": _compare_decrypto, "reference": _compare_reference}
+"""By the name of the game in a log's first line."""
 
 
 def report(
@@ -189,7 +216,7 @@ def report(
             "scores": [asdict(row) for row in rows],
             "nearness": [asdict(row) for row in near],
         }
-        print(json.dumps(_no_nan(content), indent=1))
+        print(json.dumps(no_nan(content), indent=1))
     else:
         print_outcomes(tables)
         print_scores(rows, lapse, settings)
@@ -211,12 +238,12 @@ def with_own_minds(minds: dict[Role, Sequence[str]], games: Games) -> dict[Role,
 
 def print_outcomes(rows: Sequence[Outcome]) -> None:
     """How the tables fared."""
-    table = _table("players", "games", "survived", "turns", *TOKENS, "failed\nanswers")
+    table = table_of("players", "games", "survived", "turns", *TOKENS, "failed\nanswers")
     for row in rows:
         table.add_row(
             _players(*row.agents),
             str(row.games),
-            f"{row.survived:.0%}" + f"\n({_number(row.survived_without_failed, '.0%')})" * bool(row.failed_answers),
+            f"{row.survived:.0%}" + f"\n({number(row.survived_without_failed, '.0%')})" * bool(row.failed_answers),
             _spread(row.turns, row.turns_spread),
             _spread(row.miscommunications, row.miscommunications_spread),
             _spread(row.interceptions, row.interceptions_spread),
@@ -226,12 +253,25 @@ def print_outcomes(rows: Sequence[Outcome]) -> None:
     notes = ["Means a game ± standard deviation over seeds."]
     if any(row.failed_answers for row in rows):
         notes.append("Survived in brackets: of the games in which no answer failed.")
-    _show("Games (E encoder, D decoder, I interceptor)", table, *notes)
+    show("Games (E encoder, D decoder, I interceptor)", table, *notes)
 
 
 def print_scores(rows: Sequence[Row], lapse: float, settings: Alternatives) -> None:
     """How well each mind explains each agent."""
-    table = _table("agent, and the minds that may explain it", "log score", "regret", "impossible")
+    show(
+        "How well each mind explains each agent (nats a decision; higher is better)",
+        scores_table(rows),
+        "* explains the agent best. regret: below the mind's own best action.",
+        "impossible: decisions that only the lapse allows. failed: no answer, scored as",
+        "impossible. not scored: about hints that have no vector.",
+        f"Lapse {lapse:g} for every mind. Encoders' alternatives for each digit:",
+        f"{settings}.",
+    )
+
+
+def scores_table(rows: Sequence[Row]) -> Table:
+    """Agents in a role or condition, and below each the minds with their scores."""
+    table = table_of("agent, and the minds that may explain it", "log score", "regret", "impossible")
     before = None
     for row in rows:
         group = (row.role, row.agent)
@@ -241,32 +281,24 @@ def print_scores(rows: Sequence[Row], lapse: float, settings: Alternatives) -> N
             left_out = f", {row.failed} failed" * bool(row.failed) + f", {row.unknown} not scored" * bool(row.unknown)
             table.add_row(Text(f"{row.role} {row.agent} ({row.decisions} decisions{left_out})"))
         before = group
-        scores = _number(row.log_score), _number(row.regret), str(row.impossible)
+        scores = number(row.log_score), number(row.regret), str(row.impossible)
         table.add_row(Text(f"  {row.mind}{' *' if row.best else ''}"), *scores, style="bold" if row.best else None)
-    _show(
-        "How well each mind explains each agent (nats a decision; higher is better)",
-        table,
-        "* explains the agent best. regret: below the mind's own best action.",
-        "impossible: decisions that only the lapse allows. failed: no answer, scored as",
-        "impossible. not scored: about hints that have no vector.",
-        f"Lapse {lapse:g} for every mind. Encoders' alternatives for each digit:",
-        f"{settings}.",
-    )
+    return table
 
 
 def print_nearness(rows: Sequence[Nearness]) -> None:
     """How near hints are to their keywords."""
-    table = _table("encoder", "known\nhints", "unknown\nor none", "median\nrank", "within\n16", "within\n200")
+    table = table_of("encoder", "known\nhints", "unknown\nor none", "median\nrank", "within\n16", "within\n200")
     for row in rows:
         table.add_row(
             Text(row.agent),
             str(row.hints),
             str(row.unknown),
-            _number(row.median_rank, ".0f"),
-            _number(row.within_16, ".0%"),
-            _number(row.within_200, ".0%"),
+            number(row.median_rank, ".0f"),
+            number(row.within_16, ".0%"),
+            number(row.within_200, ".0%"),
         )
-    _show("Hints by nearness to their keyword (rank 1: the nearest noun)", table)
+    show("Hints by nearness to their keyword (rank 1: the nearest noun)", table)
 
 
 def simulate_decrypto(
@@ -299,14 +331,14 @@ def simulate_decrypto(
             results = simulate(specs, vocabulary, games, seed=seed, chunk=chunk, progress=advance)
         summaries.append((summarize(specs, results), time.perf_counter() - begun))
     if as_json:
-        print(json.dumps(_no_nan([asdict(summary) | {"seconds": seconds} for summary, seconds in summaries]), indent=1))
+        print(json.dumps(no_nan([asdict(summary) | {"seconds": seconds} for summary, seconds in summaries]), indent=1))
         return
     print_summaries(summaries)
 
 
 def print_summaries(summaries: Sequence[tuple[Summary, float]]) -> None:
     """The table of a simulation."""
-    table = _table("players", "games", "survived", "turns", *TOKENS, "seconds")
+    table = table_of("players", "games", "survived", "turns", *TOKENS, "seconds")
     for row, seconds in summaries:
         table.add_row(
             _players(row.encoder, row.decoder, row.interceptor),
@@ -318,14 +350,14 @@ def print_summaries(summaries: Sequence[tuple[Summary, float]]) -> None:
             f"{seconds:.1f}",
             end_section=True,
         )
-    _show(
+    show(
         "Simulated games (E encoder, D decoder, I interceptor)",
         table,
         "Means a game ± standard error. Seconds include compilation.",
     )
 
 
-def _table(first: str, *numbers: str) -> Table:
+def table_of(first: str, *numbers: str) -> Table:
     """A table whose first column takes the room that the numbers leave; numbers stand right and are never broken."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1))
     table.add_column(first, overflow="fold", vertical="top")
@@ -334,7 +366,7 @@ def _table(first: str, *numbers: str) -> Table:
     return table
 
 
-def _show(title: str, table: Table, *notes: str) -> None:
+def show(title: str, table: Table, *notes: str) -> None:
     """Prints a table under its title; as wide as the terminal allows, or as its content needs."""
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDEST
     click.secho(f"\n{title}", bold=True)
@@ -380,7 +412,7 @@ def _check_count(option: str, count: int) -> None:
         raise ValueError(f"{option} {count}: at least 1")
 
 
-def _check_folder(folder: Path | None) -> None:
+def check_folder(folder: Path | None) -> None:
     """Whether a folder can be written to, before any work.
 
     Raises: ValueError if it, or what it would lie in, is a file, or may not be written.
@@ -396,24 +428,26 @@ def _check_folder(folder: Path | None) -> None:
         raise ValueError(f"--out {folder}: {place} may not be written to; give another folder")
 
 
-def _check_lapse(lapse: float) -> None:
+def check_lapse(lapse: float) -> None:
+    """Raises: ValueError for a lapse that is no probability above 0."""
     if not 0 < lapse <= 1:
         raise ValueError(f"--lapse {lapse}: a probability above 0 and at most 1")
 
 
 def _spread(mean: float, spread: float, form: str = ".2f") -> str:
     """The mean, and below it the spread."""
-    return _number(mean, form) if math.isnan(spread) else f"{mean:{form}}\n± {spread:{form}}"
+    return number(mean, form) if math.isnan(spread) else f"{mean:{form}}\n± {spread:{form}}"
 
 
-def _number(value: float, form: str = ".3f") -> str:
+def number(value: float, form: str = ".3f") -> str:
+    """A number as tables show it; a dash for NaN."""
     return "–" if math.isnan(value) else f"{value:{form}}"
 
 
-def _no_nan(value: Any) -> Any:
+def no_nan(value: Any) -> Any:
     """NaN as null, which JSON knows."""
     if isinstance(value, dict):
-        return {key: _no_nan(item) for key, item in value.items()}
+        return {key: no_nan(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_no_nan(item) for item in value]
+        return [no_nan(item) for item in value]
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -5,9 +5,9 @@ import os
 from collections.abc import Iterable, Iterator
 from io import BufferedRandom
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_serializer
 
 SCHEMA_VERSION = 1
 
@@ -19,8 +19,18 @@ class JournalError(ValueError):
 class Line(BaseModel):
     """What every line has in common."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="constants")  # NaN stays NaN, and is refused
+    of_some_games: ClassVar[frozenset[str]] = frozenset()
+    """Fields that only some games have: where they are None, they are not written."""
     schema_version: Literal[1] = SCHEMA_VERSION
+
+    @model_serializer(mode="wrap")
+    def _without_the_fields_of_other_games(self, serialize: Any) -> dict[str, Any]:
+        return {
+            name: value
+            for name, value in serialize(self).items()
+            if value is not None or name not in self.of_some_games
+        }
 
 
 class RunBegun(Line):
@@ -29,7 +39,7 @@ class RunBegun(Line):
     event: Literal["run_begun"] = "run_begun"
     game: str
     config: dict[str, Any]  # every setting of the run
-    vocabulary: str  # name and content hash of words, vectors and keywords
+    vocabulary: str  # name and content hash of words, vectors and keywords, or of the items
     versions: dict[str, str]  # of the packages that matter, of Python, and the device
     time: str  # ISO 8601, UTC
 
@@ -37,13 +47,15 @@ class RunBegun(Line):
 class GameBegun(Line):
     """A game is dealt. Its id says which table and seed and episode it is; the key gives the same game again."""
 
+    of_some_games: ClassVar[frozenset[str]] = frozenset({"keywords", "codes", "deal"})
     event: Literal["game_begun"] = "game_begun"
     game_id: str
     agents: dict[str, str]  # role: agent
     seed: int
     episode: int
-    keywords: list[str]
-    codes: list[str]  # "3-1-2", one for every turn that could be played
+    keywords: list[str] | None = None  # Decrypto
+    codes: list[str] | None = None  # Decrypto: "3-1-2", one for every turn that could be played
+    deal: dict[str, Any] | None = None  # other games: what was dealt
 
 
 class Attempt(BaseModel):
@@ -57,15 +69,17 @@ class Attempt(BaseModel):
 class Decision(Line):
     """What an agent did at one decision. `action` is null when it failed to answer."""
 
+    of_some_games: ClassVar[frozenset[str]] = frozenset({"scores"})
     event: Literal["decision"] = "decision"
     game_id: str
     turn: int  # 0 for the first
     role: str
     agent: str
     observation: dict[str, Any]  # what it knew
-    action: list[str] | str | None  # three hints, or a code such as "3-1-2"
-    log_probability: float | None = None  # that the agent gave to its action, nats, where it is a mind
-    probabilities: dict[str, float] | None = None  # over the codes, where it is a mind that guesses
+    action: list[str] | str | None  # three hints, or a code such as "3-1-2"; a word, or an object
+    log_probability: float | None = None  # that the agent gave to its action, nats, where it is known
+    probabilities: dict[str, float] | None = None  # over the codes or options, where the agent states them
+    scores: dict[str, float] | None = None  # log-probabilities up to a constant, where a language model scored options
     unknown_words: list[str] = []  # hints without a vector
     attempts: list[Attempt] = []
     usage: dict[str, int] = {}
@@ -75,12 +89,13 @@ class Decision(Line):
 class GameOver(Line):
     """How a game ended. Tokens are counted over the turns that were played."""
 
+    of_some_games: ClassVar[frozenset[str]] = frozenset({"miscommunications", "interceptions"})
     event: Literal["game_over"] = "game_over"
     game_id: str
     ending: str
     turns: int  # played until the ending was fixed
-    miscommunications: int
-    interceptions: int
+    miscommunications: int | None = None  # Decrypto
+    interceptions: int | None = None  # Decrypto
     failed_answers: int
 
 
@@ -125,9 +140,7 @@ class Writer:
 
     def write(self, line: Line) -> None:
         """Writes a line and waits for the disk."""
-        text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        # Half a character (a lone surrogate) cannot be UTF-8; written as \\udXXX it is the JSON escape of itself.
-        self._file.write(text.encode("utf-8", "backslashreplace") + b"\n")
+        self._file.write(encoded(line))
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -136,6 +149,32 @@ class Writer:
 
     def __exit__(self, *error: object) -> None:
         self._file.close()
+
+
+def encoded(line: Line) -> bytes:
+    """A line as it stands in the log, its line break included.
+
+    Raises: ValueError for a number that JSON does not know, such as NaN.
+    """
+    text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Half a character (a lone surrogate) cannot be UTF-8; written as \\udXXX it is the JSON escape of itself.
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def write_whole(path: Path, lines: Iterable[Line]) -> None:
+    """Writes a log that is there as a whole or not at all, by way of a file beside it.
+
+    Raises: JournalError if there is a log already; OSError if it cannot be written.
+    """
+    if path.exists():
+        raise JournalError(f"{path}: there is a log already; give another --out, or remove it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.writelines(map(encoded, lines))
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
 
 
 def _lock(file: BufferedRandom, path: Path) -> None:
@@ -202,7 +241,7 @@ def canonical(lines: Iterable[Line]) -> list[dict[str, Any]]:
     """
     kept = [{key: value for key, value in line.model_dump(mode="json").items() if key not in TIMING} for line in lines]
     order = {"run_begun": 0, "run_over": 2}
-    roles = {"encoder": 0, "decoder": 1, "interceptor": 2}
+    roles = {"encoder": 0, "decoder": 1, "interceptor": 2, "speaker": 0, "listener": 1}
     within = {"game_begun": 0, "decision": 1, "game_over": 2}
 
     def place(line: dict[str, Any]) -> tuple:

@@ -74,7 +74,7 @@ def _height(text: str) -> float:
 
 
 @contextmanager
-def _figure(path: Path, height: float) -> Iterator[Any]:
+def new_figure(path: Path, height: float) -> Iterator[Any]:
     """A figure of WIDTH x height inches, written to `path` at the end. pyplot and its windows stay out of it."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -95,13 +95,13 @@ def _figure(path: Path, height: float) -> Iterator[Any]:
         matplotlib.rcParams.update(before)
 
 
-def _axes(figure: Any, left: float, top: float, width: float, height: float, **options: Any) -> Any:
+def new_axes(figure: Any, left: float, top: float, width: float, height: float, **options: Any) -> Any:
     """Axes at a place given in inches from the figure's upper left corner."""
     total = figure.get_size_inches()[1]
     return figure.add_axes((left / WIDTH, 1 - (top + height) / total, width / WIDTH, height / total), **options)
 
 
-def _write(figure: Any, left: float, top: float, text: str, **options: Any) -> None:
+def write_at(figure: Any, left: float, top: float, text: str, **options: Any) -> None:
     """Text at a place given in inches from the figure's upper left corner."""
     figure.text(left / WIDTH, 1 - top / figure.get_size_inches()[1], text, **options)
 
@@ -111,7 +111,7 @@ def _middles(heights: Sequence[float]) -> Float[np.ndarray, " N"]:
     return np.cumsum(heights) - np.array(heights) / 2
 
 
-def _plain_log(axis: Any) -> None:
+def plain_log(axis: Any) -> None:
     """Ticks of a log axis as plain numbers, 0.001 or 1,000."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -153,12 +153,12 @@ def mind_heat_maps(rows: Sequence[Row], path: Path) -> None:
     characters = max(6, int(cell / 0.092))
     heads = [0.24 + max(_height(wrapped(mind, characters)) for mind in panel.minds) for panel in panels]
     total = sum(heads) + sum(sum(panel.heights) + 0.22 for panel in panels)
-    with _figure(path, total + 0.95) as figure:
+    with new_figure(path, total + 0.95) as figure:
         top = 0.1
         for panel, head in zip(panels, heads, strict=True):
             top += head
-            _write(figure, 0.1, top - 0.08, panel.role.capitalize(), weight="bold", size=12)
-            axes = _axes(figure, left, top, (len(panel.minds) + gap) * cell, sum(panel.heights))
+            write_at(figure, 0.1, top - 0.08, panel.role.capitalize(), weight="bold", size=12)
+            axes = new_axes(figure, left, top, (len(panel.minds) + gap) * cell, sum(panel.heights))
             axes.set(xlim=(0, len(panel.minds) + gap), ylim=(sum(panel.heights), 0))
             axes.spines[:].set_visible(False)
             axes.tick_params(length=0, labelsize=9.5)
@@ -170,13 +170,13 @@ def mind_heat_maps(rows: Sequence[Row], path: Path) -> None:
                 i = panel.agents.index(row.agent)
                 _cell(axes, row, gains[row] / limit, edges[row.mind], _middles(panel.heights)[i], panel.heights[i])
             top += sum(panel.heights) + 0.22
-        bar = _axes(figure, left, top + 0.1, 4.2, 0.16, yticks=[])
+        bar = new_axes(figure, left, top + 0.1, 4.2, 0.16, yticks=[])
         bar.imshow([[_shade(share) for share in np.linspace(-1, 1, 201)]], aspect="auto", extent=(-limit, limit, 0, 1))
         bar.spines[:].set_visible(False)
         bar.tick_params(labelsize=9)
         bar.set_xlabel("gain over uniform (nats per decision)", size=9.5)
         note = "number: mean log score (nats per decision)"
-        _write(figure, left + 4.5, top + 0.18, note, size=9.5, va="center")
+        write_at(figure, left + 4.5, top + 0.18, note, size=9.5, va="center")
 
 
 def _panel(role: str, rows: Sequence[Row]) -> _Panel:
@@ -236,22 +236,22 @@ def outcome_bars(outcomes: Sequence[Outcome], path: Path) -> None:
         ("Miscommunications", "tokens per game", "miscommunications", COLOURS[1], tokens),
         ("Interceptions", "tokens per game", "interceptions", COLOURS[0], tokens),
     )
-    with _figure(path, top + sum(rows) + 0.85) as figure:
-        table = _axes(figure, 0, top, WIDTH, sum(rows), zorder=-1, xlim=(0, WIDTH), ylim=(sum(rows), 0))
+    with new_figure(path, top + sum(rows) + 0.85) as figure:
+        table = new_axes(figure, 0, top, WIDTH, sum(rows), zorder=-1, xlim=(0, WIDTH), ylim=(sum(rows), 0))
         table.axis("off")
         for edge in (0.0, *np.cumsum(rows)[:-1]):
             table.axhline(edge, color=RULE, linewidth=0.8)
         columns = (0.1, 1.55, 3.0, 4.42)
         heads = ("Encoder", "Decoder", "Interceptor", "Games")
         for x, head in zip(columns, heads, strict=True):
-            _write(figure, x, top - 0.13, head, weight="bold", size=9.5)
+            write_at(figure, x, top - 0.13, head, weight="bold", size=9.5)
         for outcome, cells, middle in zip(outcomes, labels, middles, strict=True):
             for x, cell in zip(columns, (*cells, f"{outcome.games:,}"), strict=True):
                 table.text(x, middle, cell, va="center_baseline", size=9.5, linespacing=1.2)
         for place, (title, unit, name, colour, reach) in enumerate(measures):
             left = 5.2 + 1.6 * place
-            _write(figure, left, top - 0.13, title, weight="bold", size=9.5)
-            axes = _axes(figure, left, top, 1.4, sum(rows), xlim=(0, 1.33 * reach), ylim=(sum(rows), 0), yticks=[])
+            write_at(figure, left, top - 0.13, title, weight="bold", size=9.5)
+            axes = new_axes(figure, left, top, 1.4, sum(rows), xlim=(0, 1.33 * reach), ylim=(sum(rows), 0), yticks=[])
             axes.patch.set_visible(False)
             step = math.ceil(reach / 5)
             axes.set_xticks(range(0, math.floor(reach) + 1, step))
@@ -267,7 +267,7 @@ def outcome_bars(outcomes: Sequence[Outcome], path: Path) -> None:
                 axes.text(_reach(outcome, name) + 0.05 * reach, middle, number, va="center_baseline", size=8.5)
         spread_shown = any(math.isfinite(outcome.turns_spread) for outcome in outcomes)
         note = "Bars: means over games." + " Whiskers: standard deviation over seeds." * spread_shown
-        _write(figure, 0.1, top + sum(rows) + 0.7, note, size=9, color=FAINT)
+        write_at(figure, 0.1, top + sum(rows) + 0.7, note, size=9, color=FAINT)
 
 
 def _reach(outcome: Outcome, name: str) -> float:
@@ -290,9 +290,9 @@ def belief_trajectory(trajectory: Trajectory, path: Path) -> None:
     if trajectory.log_true_keywords is None:
         raise ValueError(f"{trajectory.mind!r} has no belief about keywords; follow a bayesian interceptor")
     turns = len(trajectory.codes)
-    with _figure(path, 7.55) as figure:
+    with new_figure(path, 7.55) as figure:
         for draw, top, height in ((_draw_beliefs, 0.4, 2.6), (_draw_code, 3.55, 1.45), (_draw_hints, 5.45, 1.5)):
-            axes = _axes(figure, 0.85, top, WIDTH - 2.6, height, xlim=(0.5, turns + 0.5), xticks=range(1, turns + 1))
+            axes = new_axes(figure, 0.85, top, WIDTH - 2.6, height, xlim=(0.5, turns + 0.5), xticks=range(1, turns + 1))
             axes.tick_params(axis="x", length=0)
             for turn in range(2, turns + 1, 2):
                 axes.axvspan(turn - 0.5, turn + 0.5, color="#f3f5f8", zorder=0, linewidth=0)
@@ -310,7 +310,7 @@ def _draw_beliefs(axes: Any, trajectory: Trajectory) -> None:
         axes.plot(moments, shown, linewidth=2, markersize=5.5, zorder=3, **style)
         axes.plot(moments[below], shown[below], linestyle="none", markerfacecolor="white", zorder=4, **style)
     axes.set(yscale="log", ylim=(low, 1.0), xticklabels=[], ylabel="P(true keyword)")
-    _plain_log(axes.yaxis)
+    plain_log(axes.yaxis)
     axes.set_title("Belief in each slot's true keyword, before the game and after every turn", pad=9)
     faint = {"textcoords": "offset points", "size": 8.5, "color": FAINT}
     axes.annotate(f"1/{count} (chance)", (0.5, 1 / count), (4, -4), va="top", **faint)
@@ -401,11 +401,11 @@ def hint_nearness(ranks: Mapping[str, Int[np.ndarray, "_"]], path: Path) -> None
     most = max(150, *(int(own.max(initial=1)) for own in ranks.values()))
     options = {"xscale": "log", "xlim": (0.8, 1.6 * most)}
     random = np.random.default_rng(0)
-    with _figure(path, curves + sum(rows) + 1.4) as figure:
-        upper = _axes(figure, 2.3, 0.35, WIDTH - 2.5, curves, ylim=(0, 1.02), **options)
-        lower = _axes(figure, 2.3, curves + 0.7, WIDTH - 2.5, sum(rows), ylim=(sum(rows), 0), **options)
+    with new_figure(path, curves + sum(rows) + 1.4) as figure:
+        upper = new_axes(figure, 2.3, 0.35, WIDTH - 2.5, curves, ylim=(0, 1.02), **options)
+        lower = new_axes(figure, 2.3, curves + 0.7, WIDTH - 2.5, sum(rows), ylim=(sum(rows), 0), **options)
         for axes in (upper, lower):
-            _plain_log(axes.xaxis)
+            plain_log(axes.xaxis)
             for rank in (16, 200):
                 axes.axvline(rank, color=RULE, linewidth=1, zorder=0)
         for rank in (16, 200):
@@ -485,8 +485,8 @@ def survival_against_pool(table: Iterable[PoolSurvival | tuple[str, int | None, 
     end = high * step if pools else 1.0
     legend = {record.label: wrapped(record.label, 24) for record in records}
     height = max(3.9, sum(map(_height, legend.values())) + 0.12 * len(legend))
-    with _figure(path, height + 0.95) as figure:
-        axes = _axes(figure, 0.85, 0.25, WIDTH - 3.6, height, xscale="log", ylim=(-0.02, 1.02), axisbelow=True)
+    with new_figure(path, height + 0.95) as figure:
+        axes = new_axes(figure, 0.85, 0.25, WIDTH - 3.6, height, xscale="log", ylim=(-0.02, 1.02), axisbelow=True)
         axes.grid(axis="y", color=RULE, linewidth=0.6)
         axes.set_xlim(low / step**0.35, (end if endless else high) * step**0.35)
         axes.set_xticks([*pools, end] if endless else pools, [f"{pool:,}" for pool in pools] + ["no limit"] * endless)

@@ -1,7 +1,7 @@
-"""A log as arrays: every game's deal and actions, ready to be stepped and shadowed again."""
+"""A log of Decrypto as arrays: every game's deal and actions, ready to be stepped and shadowed again."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,100 +12,23 @@ from otherminds.games.decrypto.rules import CODES, LENGTH, SLOTS, Ending, Role, 
 from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.games.protocol import NO_ANSWER
 from otherminds.tom.agents.words import Words
-from otherminds.tom.experiments import journal
+from otherminds.tom.experiments import journal, logs
+from otherminds.tom.experiments.logs import Log, LogRules, Made
 
 CODE_INDEX = {code_text(index): index for index in range(len(CODES))}
-
-
-@dataclass
-class Log:
-    """What a log of Decrypto holds. Every line is one that could come at its place."""
-
-    begun: journal.RunBegun | None = None
-    deals: dict[str, journal.GameBegun] = field(default_factory=dict)  # by game, in the order of the log
-    decisions: dict[str, dict[tuple[int, Role], journal.Decision]] = field(default_factory=dict)
-    over: dict[str, journal.GameOver] = field(default_factory=dict)
-    numbers: dict[tuple, int] = field(default_factory=dict)  # of lines: (game, turn, role) decided, or (game,) is over
-    complete: bool = False  # the run is over
-
-
-def read_log(path: Path) -> Log:
-    """Reads the log of one run; a last line cut short by a kill is left out.
-
-    Raises: JournalError naming file and line for what is no line of a log, and for one that cannot come at its
-        place: a second run, a game dealt twice or not by the rules, a decision out of turn, made twice, by another
-        agent, or that is neither three hints nor a code; a game that ends without being played.
-    """
-    log = Log()
-    for number, line in enumerate(journal.read(path), 1):
-        try:
-            _add(log, line, number)
-        except ValueError as error:
-            raise journal.JournalError(f"{path}, line {number}: {error}") from None
-    return log
-
-
-def _add(log: Log, line: journal.AnyLine, number: int) -> None:
-    if log.complete:
-        raise ValueError(f"{line.event} after the run was over")
-    match line:
-        case journal.RunBegun():
-            if number > 1:
-                raise ValueError("a run begins in the middle; a log holds one run")
-            if line.game != "decrypto":
-                raise ValueError(f"a log of {line.game!r}; it must be of 'decrypto'")
-            log.begun = line
-        case journal.GameBegun():
-            if line.game_id in log.deals:
-                raise ValueError(f"game {line.game_id!r} begins twice")
-            _check_deal(line)
-            log.deals[line.game_id] = line
-            log.decisions[line.game_id] = {}
-        case journal.Decision():
-            _playing(log, line.game_id)
-            _check_decision(line, log.deals[line.game_id], log.decisions[line.game_id])
-            role = Role[line.role.upper()]
-            log.decisions[line.game_id][line.turn, role] = line
-            log.numbers[line.game_id, line.turn, role] = number
-        case journal.GameOver():
-            _playing(log, line.game_id)
-            if line.ending.upper() not in Ending.__members__:
-                raise ValueError(f"game {line.game_id!r}: ending {line.ending!r} does not exist")
-            log.over[line.game_id] = line
-            log.numbers[line.game_id,] = number
-        case journal.RunOver():
-            if not line.games == len(log.over) == len(log.deals):
-                raise ValueError(
-                    f"the run is over with {line.games} games, but {len(log.over)} of {len(log.deals)} games are"
-                )
-            log.complete = True
-
-
-def _playing(log: Log, game_id: str) -> None:
-    if game_id not in log.deals or game_id in log.over:
-        raise ValueError(f"game {game_id!r} is not being played here")
 
 
 def _check_deal(line: journal.GameBegun) -> None:
     if set(line.agents) != {role.name.lower() for role in Role}:
         raise ValueError(f"game {line.game_id!r}: the roles are {', '.join(line.agents)}")
-    if len(line.keywords) != SLOTS or len(set(line.keywords)) != SLOTS:
+    if line.keywords is None or len(line.keywords) != SLOTS or len(set(line.keywords)) != SLOTS:
         raise ValueError(f"game {line.game_id!r}: {line.keywords} are not {SLOTS} different keywords")
     if not line.codes or len(set(line.codes)) != len(line.codes) or not set(line.codes) <= CODE_INDEX.keys():
         raise ValueError(f"game {line.game_id!r}: {line.codes} are not different codes such as '3-1-2'")
 
 
-def _check_decision(
-    line: journal.Decision, deal: journal.GameBegun, made: dict[tuple[int, Role], journal.Decision]
-) -> None:
-    who = f"the {line.role} of game {line.game_id!r}"
-    if line.role not in deal.agents:
-        raise ValueError(f"{who}: there is no such role")
-    if line.agent != deal.agents[line.role]:
-        raise ValueError(f"{who} is {deal.agents[line.role]!r}, not {line.agent!r}")
-    role = Role[line.role.upper()]
-    if (line.turn, role) in made:
-        raise ValueError(f"{who} decides twice in turn {line.turn}")
+def _check_decision(line: journal.Decision, deal: journal.GameBegun, made: Made) -> None:
+    who, role = f"the {line.role} of game {line.game_id!r}", Role[line.role.upper()]
     before = [(line.turn - 1, other) for other in Role] if line.turn else []
     if role != Role.ENCODER:
         before.append((line.turn, Role.ENCODER))
@@ -118,6 +41,14 @@ def _check_decision(
             raise ValueError(f"{who} gives {line.action!r}, which is not {LENGTH} hints")
     elif not (isinstance(line.action, str) and line.action in CODE_INDEX):
         raise ValueError(f"{who} guesses {line.action!r}, which is no code such as '3-1-2'")
+
+
+DECRYPTO = LogRules("decrypto", Role, Ending, _check_deal, _check_decision)
+
+
+def read_log(path: Path) -> Log:
+    """Reads the log of one run of Decrypto; see `logs.read_log`."""
+    return logs.read_log(path, DECRYPTO)
 
 
 class GameArrays(NamedTuple):
@@ -151,11 +82,11 @@ def read_games(paths: Iterable[Path], vocabulary: Vocabulary) -> Games:
     Raises: JournalError naming file and line for what cannot be read (see `read_log`), a keyword that the vocabulary
         does not have, a game that is in two logs, or logs without a decision.
     """
-    logs = {path: read_log(path) for path in paths}
+    read = {path: read_log(path) for path in paths}
     deals: dict[str, journal.GameBegun] = {}
-    decisions: dict[str, dict[tuple[int, Role], journal.Decision]] = {}
+    decisions: dict[str, Made] = {}
     endings: dict[str, str] = {}
-    for path, log in logs.items():
+    for path, log in read.items():
         if twice := deals.keys() & log.deals.keys():
             raise journal.JournalError(
                 f"{path}: game {min(twice)!r} is in another of the logs too; compare these logs one by one"
@@ -164,7 +95,7 @@ def read_games(paths: Iterable[Path], vocabulary: Vocabulary) -> Games:
         decisions |= {game_id: made for game_id, made in log.decisions.items() if made}
         endings |= {game_id: line.ending for game_id, line in log.over.items()}
     if not decisions:
-        raise journal.JournalError(f"{', '.join(map(str, logs))}: no decision in this log; nothing was played yet")
+        raise journal.JournalError(f"{', '.join(map(str, read))}: no decision in this log; nothing was played yet")
     heard = dict.fromkeys(
         hint
         for made in decisions.values()
@@ -217,5 +148,5 @@ def read_games(paths: Iterable[Path], vocabulary: Vocabulary) -> Games:
         arrays=arrays,
         words=words,
         unknown={words.row(text) for text in heard if hint_vector(vocabulary, text) is None},
-        begun=[log.begun for log in logs.values() if log.begun],
+        begun=[log.begun for log in read.values() if log.begun],
     )

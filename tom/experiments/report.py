@@ -76,7 +76,8 @@ def write_report(
     figures = _draw(folder, games, lexicon, rows, outcomes, followed)
     write_decisions(folder / "decisions.csv", games, shadows)
     write_scores(folder / "scores.csv", rows)
-    page = _render(
+    page = render(
+        "report.html",
         runs=[_run(begun) for begun in games.begun],
         vocabulary=vocabulary.name,
         version=importlib.metadata.version("otherminds"),
@@ -92,7 +93,7 @@ def write_report(
         followed=followed,
         beliefs=_beliefs(followed),
         transcripts=_transcripts(games, lines),
-        figures={name: _data_uri(path) for name, path in figures.items()},
+        figures={name: data_uri(path) for name, path in figures.items()},
     )
     (folder / "report.html").write_text(page, encoding="utf-8")
     return [folder / "report.html", *figures.values(), folder / "decisions.csv", folder / "scores.csv"]
@@ -369,9 +370,12 @@ def visible(text: str) -> str:
     )
 
 
-def _render(**data: Any) -> str:
-    """The page. Everything that is put into it is escaped, and its policy lets it load nothing."""
-    from jinja2 import Environment, StrictUndefined
+def render(name: str, **data: Any) -> str:
+    """A page from a template of this folder, in the style of report.html.
+
+    Everything that is put into it is escaped, and its policy lets it load nothing.
+    """
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(
@@ -382,11 +386,16 @@ def _render(**data: Any) -> str:
         finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
     environment.filters |= {"breakable": breakable, "nats": number, "percent": percent, "described": described}
-    source = resources.files("otherminds.tom.experiments").joinpath("report.html").read_text(encoding="utf-8")
-    template = environment.from_string(source)
-    style = "".join(template.blocks["style"](template.new_context()))
+    environment.loader = FunctionLoader(_template)
+    styled = environment.get_template("report.html")
+    style = "".join(styled.blocks["style"](styled.new_context()))
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return template.render(style_hash=f"sha256-{digest}", DASH=DASH, UNIFORM=UNIFORM, **data)
+    shared = {"style": Markup(style), "style_hash": f"sha256-{digest}", "DASH": DASH, "UNIFORM": UNIFORM}
+    return environment.get_template(name).render(**shared, **data)
+
+
+def _template(name: str) -> str:
+    return resources.files("otherminds.tom.experiments").joinpath(name).read_text(encoding="utf-8")
 
 
 def breakable(spec: str) -> Any:
@@ -406,7 +415,8 @@ def percent(value: SupportsFloat) -> str:
     return DASH if math.isnan(value) else f"{100 * value:.0f}%"
 
 
-def _data_uri(path: Path) -> str:
+def data_uri(path: Path) -> str:
+    """A PNG as it can stand inside a page."""
     return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
 
 
@@ -416,7 +426,7 @@ def _data_uri(path: Path) -> str:
 def write_scores(path: Path, rows: Sequence[Row]) -> None:
     """The rows as CSV, a column for each field."""
     names = [field.name for field in fields(Row)]
-    _write_csv(path, names, ([getattr(row, name) for name in names] for row in rows))
+    write_csv(path, names, ([getattr(row, name) for name in names] for row in rows))
 
 
 def write_decisions(path: Path, games: Games, shadows: Shadows) -> None:
@@ -429,7 +439,7 @@ def write_decisions(path: Path, games: Games, shadows: Shadows) -> None:
     """
     minds = list(dict.fromkeys(spec for _, spec in shadows))
     head = ["game", "turn", "role", "agent", "code", "action", "failed", "status", "unknown_words", "set_size"]
-    _write_csv(path, [*head, *(f"log_p {spec}" for spec in minds)], _decisions(games, shadows, minds))
+    write_csv(path, [*head, *(f"log_p {spec}" for spec in minds)], _decisions(games, shadows, minds))
 
 
 def _decisions(games: Games, shadows: Shadows, minds: Sequence[str]) -> Iterable[list[Any]]:
@@ -459,7 +469,8 @@ def _decisions(games: Games, shadows: Shadows, minds: Sequence[str]) -> Iterable
             yield [*what, ", ".join(unknown), size, *log_ps]
 
 
-def _write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A CSV file whose text no spreadsheet takes for a formula."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(head)

@@ -1,52 +1,60 @@
 """Check a log: every line against the schema, every game against the rules."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from otherminds.games.decrypto.rules import LENGTH, Ending, Role, State, begin, done, guess
 from otherminds.games.protocol import NO_ANSWER
+from otherminds.games.reference import rules as reference_rules
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.records import CODE_INDEX, read_log
+from otherminds.tom.experiments.logs import LogRules, Made, game_of, read_log
+from otherminds.tom.experiments.records import CODE_INDEX, DECRYPTO
+from otherminds.tom.experiments.reference import records as reference
 
 _guess = jax.jit(guess)
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a game's decisions give by its rules. results: the fields of its game_over line."""
+
+    turns: int  # finished
+    over: bool
+    results: dict[str, Any]
 
 
 def validate_log(path: Path) -> str:
     """One line that says what the log holds.
 
     Raises: JournalError naming the line for what is wrong: a line that is none of the log's or cannot come at its
-        place (see `read_log`), a log that does not begin with a run, a game whose recorded ending, turns, tokens or
-        number of failed answers are not what its decisions give, a game that goes on after its end.
+        place (see `logs.read_log`), a log that does not begin with a run, a game whose recorded ending, turns, tokens
+        or number of failed answers are not what its decisions give, a game that goes on after its end.
     """
-    log = read_log(path)
+    rules, played_by_rules = GAMES[game_of(path, GAMES)]
+    log = read_log(path, rules)
     if log.begun is None:
         what = "another event" if log.deals else "nothing; nothing was played"
         raise journal.JournalError(f"{path}, line 1: a log begins with run_begun, this one with {what}")
-    after_loss = bool(log.begun.config.get("continue_after_loss", False))
     for game_id, made in log.decisions.items():
-        state = replay(log.deals[game_id], made, after_loss)
-        more = [log.numbers[game_id, turn, role] for turn, role in made if turn >= int(state.turn)]
-        if more and bool(done(state, after_loss)):
+        played = played_by_rules(log.deals[game_id], made, log.begun.config)
+        more = [log.numbers[game_id, turn, role] for turn, role in made if turn >= played.turns]
+        if more and played.over:
             raise journal.JournalError(
-                f"{path}, line {more[0]}: game {game_id!r} goes on after its end in turn {int(state.turn) - 1}"
+                f"{path}, line {more[0]}: game {game_id!r} goes on after its end in turn {played.turns - 1}"
             )
         if game_id not in log.over:
             continue
-        over = log.over[game_id]
-        played = {
-            "ending": Ending(int(state.ending)).name.lower(),
-            "turns": int(state.ending_turn),
-            "miscommunications": int(state.miscommunications),
-            "interceptions": int(state.interceptions),
-            "failed_answers": sum(line.action is None for line in made.values()),
-        }
-        for name, value in played.items():
-            if getattr(over, name) != value:
+        failed = sum(line.action is None for line in made.values())
+        for name, value in (played.results | {"failed_answers": failed}).items():
+            if getattr(log.over[game_id], name) != value:
                 raise journal.JournalError(
                     f"{path}, line {log.numbers[game_id,]}: game {game_id!r} is recorded with {name} "
-                    f"{getattr(over, name)!r}, but its decisions give {value!r}"
+                    f"{getattr(log.over[game_id], name)!r}, but its decisions give {value!r}"
                 )
     decisions = [line for made in log.decisions.values() for line in made.values()]
     failed = sum(line.action is None for line in decisions)
@@ -57,7 +65,34 @@ def validate_log(path: Path) -> str:
     )
 
 
-def replay(deal: journal.GameBegun, made: dict[tuple[int, Role], journal.Decision], continue_after_loss: bool) -> State:
+def _decrypto(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> Played:
+    after_loss = bool(config.get("continue_after_loss", False))
+    state = replay(deal, made, after_loss)
+    results = {
+        "ending": Ending(int(state.ending)).name.lower(),
+        "turns": int(state.ending_turn),
+        "miscommunications": int(state.miscommunications),
+        "interceptions": int(state.interceptions),
+    }
+    return Played(int(state.turn), bool(done(state, after_loss)), results)
+
+
+def _reference(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> Played:
+    del config
+    ending = reference_rules.Ending(int(reference.replay(deal, made).ending))
+    asked = {(0, reference_rules.Role[role.upper()]) for role in deal.agents}
+    turns = int(made.keys() >= asked)
+    return Played(turns, bool(turns), {"ending": ending.name.lower(), "turns": turns})
+
+
+GAMES: dict[str, tuple[LogRules, Callable[..., Played]]] = {
+    "decrypto": (DECRYPTO, _decrypto),
+    "reference": (reference.REFERENCE, _reference),
+}
+"""By the name in the log's first line: what its lines must be, and what (deal, decisions, config) gives."""
+
+
+def replay(deal: journal.GameBegun, made: Made, continue_after_loss: bool) -> State:
     """Steps a recorded game by the rules, as far as it goes. Words count only as given or not."""
     state = begin(jnp.arange(4), jnp.asarray([CODE_INDEX[code] for code in deal.codes]))
     turn = 0

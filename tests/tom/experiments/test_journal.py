@@ -177,6 +177,36 @@ def test_the_canonical_projection_forgets_times_and_order_alone():
     assert journal.canonical(LINES[:-1]) != canonical
 
 
+def test_fields_of_other_games_are_not_written(tmp_path):
+    """A line of Decrypto says nothing of deals and scores, one of another game nothing of codes and tokens."""
+    other = [
+        journal.GameBegun(game_id="g", agents={"speaker": "a"}, seed=0, episode=0, deal={"words": ["x"]}),
+        journal.GameOver(game_id="g", ending="understood", turns=1, failed_answers=0),
+    ]
+    path = written(tmp_path / "log.jsonl", [DEAL, LINES[3], OVER, *other])
+    keys = [set(json.loads(line)) for line in path.read_bytes().splitlines()]
+    assert {"keywords", "codes"} <= keys[0] and "deal" not in keys[0] and "scores" not in keys[1]
+    assert "log_probability" in keys[1] and {"miscommunications", "interceptions"} <= keys[2]
+    assert "deal" in keys[3] and not {"keywords", "codes"} & keys[3]
+    assert not {"miscommunications", "interceptions"} & keys[4]
+    assert list(journal.read(path)) == [DEAL, LINES[3], OVER, *other]
+    schema = shipped()
+    for line in path.read_bytes().splitlines():
+        assert fits(json.loads(line), schema, schema["$defs"])
+
+
+def test_a_log_is_written_as_a_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "deep" / "log.jsonl"
+    journal.write_whole(path, LINES)
+    assert path.read_bytes() == written(tmp_path / "other.jsonl", LINES).read_bytes()
+    with pytest.raises(journal.JournalError, match="there is a log already"):
+        journal.write_whole(path, LINES[:1])
+    assert list(journal.read(path)) == LINES
+    with pytest.raises(ValueError, match="nan"):
+        journal.write_whole(tmp_path / "new.jsonl", [BEGUN, decision(log_probability=float("nan"))])
+    assert not (tmp_path / "new.jsonl").exists()
+
+
 # The schema
 
 

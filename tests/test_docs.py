@@ -1,0 +1,19 @@
+"""The code of the pages runs as it stands, one block after the other."""
+
+import re
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def test_a_new_game(capsys):
+    text = (DOCS / "new_game.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert len(blocks) >= 4 and len(text.splitlines()) < 100
+    names: dict = {}
+    for block in blocks:
+        exec(compile(block, "docs/new_game.md", "exec"), names)
+    understood = float(re.search(r"understood: (\d+)%", capsys.readouterr().out)[1])
+    assert 50 < understood < 100
+    for path in re.findall(r"`((?:games|tom)/[\w/]+(?:\.py)?)`", text):
+        assert (DOCS.parent / path).exists(), path

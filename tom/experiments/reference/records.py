@@ -1,0 +1,287 @@
+"""Logs of reference games: the deal as JSON and back, what a line may hold, and every agent's decisions as arrays."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from otherminds.games.protocol import NO_ANSWER
+from otherminds.games.reference.items import KINDS, Item, truths
+from otherminds.games.reference.rules import (
+    Context,
+    Ending,
+    Observation,
+    Role,
+    State,
+    begin,
+    contexts,
+    observe,
+    step,
+)
+from otherminds.tom.experiments import journal, logs
+from otherminds.tom.experiments.logs import Log, LogRules, Made
+
+CONDITIONS = {Role.SPEAKER: "production", Role.LISTENER: "interpretation"}
+"""What an experiment calls the questions to each role."""
+
+
+def deal_json(item: Item, role: Role | None = None, subject: str | None = None) -> dict[str, Any]:
+    """What is dealt, for the log. role: who is asked, where it is one role alone; None: both play."""
+    listens = role == Role.LISTENER
+    return {
+        "item": item.name,
+        "objects": [list(features) for features in item.objects],
+        "texts": list(item.texts),
+        "words": list(item.words),
+        "target": item.referent if listens else item.target,
+        "word": item.words[item.heard] if listens else None,  # given to the listener, where nobody says it
+        "word_kinds": [] if listens else list(item.word_kinds),
+        "object_kinds": list(item.object_kinds) if listens else [],
+        **({} if subject is None else {"subject": subject}),
+    }
+
+
+def item_of(deal: Mapping[str, Any]) -> Item:
+    """The item that was dealt.
+
+    Raises: ValueError for what is no item.
+    """
+    try:
+        words, target, word = tuple(map(str, deal["words"])), deal["target"], deal["word"]
+        if type(target) is not int:
+            raise ValueError(f"the target {target!r} is no place of an object")
+        if word is not None and word not in words:
+            raise ValueError(f"the word {word!r} is not among {', '.join(words)}")
+        return Item(
+            objects=tuple(tuple(map(str, features)) for features in deal["objects"]),
+            words=words,
+            target=target,
+            heard=0 if word is None else words.index(word),
+            referent=target,
+            word_kinds=tuple(map(str, deal["word_kinds"])),
+            object_kinds=tuple(map(str, deal["object_kinds"])),
+            texts=tuple(map(str, deal["texts"])),
+            name=str(deal["item"]),
+        )
+    except KeyError as error:
+        raise ValueError(f"the deal has no {error}") from None
+    except TypeError as error:
+        raise ValueError(f"the deal is no item ({error})") from None
+
+
+def options(item: Item, role: Role) -> tuple[str, ...]:
+    """What a role may answer, as it stands in the log: the words, or the objects' texts."""
+    return item.words if role == Role.SPEAKER else item.texts
+
+
+def _check_deal(line: journal.GameBegun) -> None:
+    roles = {role.name.lower() for role in Role}
+    if not line.agents or not set(line.agents) <= roles:
+        raise ValueError(f"game {line.game_id!r}: the roles are {', '.join(line.agents) or 'none'}")
+    deal = line.deal or {}
+    try:
+        item_of(deal)
+    except ValueError as error:
+        raise ValueError(f"game {line.game_id!r}: {error}") from None
+    if ("speaker" in line.agents) == (deal["word"] is not None):
+        raise ValueError(f"game {line.game_id!r}: a word is given exactly where no speaker says it")
+
+
+def _check_decision(line: journal.Decision, deal: journal.GameBegun, made: Made) -> None:
+    who, role = f"the {line.role} of game {line.game_id!r}", Role[line.role.upper()]
+    waits = role == Role.LISTENER and "speaker" in deal.agents and (0, Role.SPEAKER) not in made
+    if line.turn != 0 or waits:
+        raise ValueError(f"{who} decides in turn {line.turn}, which is not played yet")
+    if line.action is not None and line.action not in options(item_of(deal.deal), role):
+        raise ValueError(f"{who} answers {line.action!r}, which is none of the options")
+    for given in (line.probabilities, line.scores):
+        if given is not None and not given.keys() <= set(options(item_of(deal.deal), role)):
+            raise ValueError(f"{who}: {', '.join(given)} are not all among the options")
+
+
+REFERENCE = LogRules("reference", Role, Ending, _check_deal, _check_decision)
+
+
+def read_log(path: Path) -> Log:
+    """Reads the log of reference games; see `logs.read_log`."""
+    return logs.read_log(path, REFERENCE)
+
+
+def replay(deal: journal.GameBegun, made: Made) -> State:
+    """Steps a recorded game by the rules, as far as it goes. A word that is given counts as said."""
+    item = item_of(deal.deal)
+    actions = {}
+    for role in Role:
+        line = made.get((0, role))
+        said = None if line is None else line.action
+        actions[role] = np.int32(NO_ANSWER if said is None else options(item, role).index(said))
+    given = "speaker" not in deal.agents
+    context = Context(*(leaf[0] for leaf in truths((item,))))
+    word = np.int32(item.heard) if given else actions[Role.SPEAKER]
+    begun, heard, picked = _stepped(context, np.int32(item.target), word, actions[Role.LISTENER])
+    if (0, Role.LISTENER) in made:
+        return picked
+    return heard if given or (0, Role.SPEAKER) in made else begun
+
+
+@jax.jit
+def _stepped(context: Context, target: Any, word: Any, pick: Any) -> tuple[State, State, State]:
+    """The game before anything is said, after the word, and after the pick."""
+    begun = begin(context, target)
+    heard, _ = step(None, begun, {Role.SPEAKER: word})
+    picked, _ = step(None, heard, {Role.LISTENER: pick})
+    return begun, heard, picked
+
+
+# --- decisions as arrays --------------------------------------------------------------------------------------------
+
+
+class Questions(NamedTuple):
+    """The Q different questions that a role was asked in some logs: A options each, told apart as K kinds."""
+
+    role: Role
+    names: tuple[str, ...]  # [Q] items
+    kinds: tuple[str, ...]  # [K]
+    named: bool  # whether kinds mean the same in every question; else each option is one, by its place
+    options: tuple[tuple[str, ...], ...]  # [Q] of A at most
+    observations: Observation  # [Q]
+    actions: Bool[np.ndarray, "Q K A"]  # the options of each kind
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The D decisions of one agent in a role."""
+
+    agent: str
+    questions: Questions
+    games: tuple[str, ...]  # [D] ids
+    subjects: tuple[str, ...]  # [D] "" where the log names none
+    said: tuple[str | None, ...]  # [D] None: no answer
+    question: Int[np.ndarray, " D"]
+    taken: Int[np.ndarray, " D"]  # kind; NO_ANSWER for a failed one
+    weights: Float[np.ndarray, "D K"]  # stated probabilities, else 1 for the kind taken; all 0 for a failed answer
+    log_scores: Float[np.ndarray, "Q A"] | None  # where a language model scored options, nats; NaN: not asked
+
+    @property
+    def counts(self) -> Float[np.ndarray, "Q K"]:
+        """[Q, K] how often each kind was taken; stated probabilities count as such."""
+        counts = np.zeros(self.questions.actions.shape[:2])
+        np.add.at(counts, self.question, self.weights)
+        return counts
+
+    @property
+    def failed(self) -> Float[np.ndarray, " Q"]:
+        """[Q] answers that failed."""
+        return np.bincount(self.question[self.taken == NO_ANSWER], minlength=len(self.questions.names)).astype(float)
+
+
+def read_answers(paths: Iterable[Path], every_option: bool = False) -> tuple[list[Answers], list[journal.RunBegun]]:
+    """Every agent's decisions in every role, in the order of the logs, and the logs' first lines.
+
+    every_option: tell every option apart. Else options of one kind count as one (a word is the target word, the
+        competitor or a distractor), except in a role in which some item names no kinds.
+    Raises: JournalError for what cannot be read, a game that is in two logs, or logs without a decision.
+    """
+    paths = list(paths)
+    asked: dict[Role, list[tuple[journal.GameBegun, journal.Decision]]] = {role: [] for role in Role}
+    begun: list[journal.RunBegun] = []
+    seen: set[str] = set()
+    for path in paths:
+        log = read_log(path)
+        if twice := seen & log.deals.keys():
+            raise journal.JournalError(
+                f"{path}: game {min(twice)!r} is in another of the logs too; compare these logs one by one"
+            )
+        seen |= log.deals.keys()
+        begun += [log.begun] if log.begun else []
+        for game_id, made in log.decisions.items():
+            for (_, role), line in made.items():
+                spoken = role == Role.SPEAKER or "speaker" not in log.deals[game_id].agents
+                if spoken or made[0, Role.SPEAKER].action is not None:  # without a word there was nothing to answer
+                    asked[role].append((_as_heard(log.deals[game_id], made, role), line))
+    if not any(asked.values()):
+        raise journal.JournalError(f"{', '.join(map(str, paths))}: no decision in this log; nothing was played yet")
+    return [answers for role in Role if asked[role] for answers in _answers(role, asked[role], every_option)], begun
+
+
+def _as_heard(deal: journal.GameBegun, made: Made, role: Role) -> journal.GameBegun:
+    """The deal with the word that the listener heard, whoever said it."""
+    if role == Role.SPEAKER or "speaker" not in deal.agents:
+        return deal
+    return deal.model_copy(update={"deal": {**deal.deal, "word": made[0, Role.SPEAKER].action}})
+
+
+def _answers(
+    role: Role, asked: Sequence[tuple[journal.GameBegun, journal.Decision]], every_option: bool
+) -> list[Answers]:
+    keys = [
+        json.dumps({name: value for name, value in deal.deal.items() if name != "subject"}, sort_keys=True)
+        for deal, _ in asked
+    ]
+    place = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    items = [item_of(json.loads(key)) for key in place]
+    questions = _questions(role, items, every_option)
+    kind_of = [
+        [int(np.flatnonzero(questions.actions[number, :, a])[0]) for a in range(len(questions.options[number]))]
+        for number in range(len(items))
+    ]
+    found = []
+    for agent in dict.fromkeys(line.agent for _, line in asked):
+        own = [n for n, (_, line) in enumerate(asked) if line.agent == agent]
+        question = np.array([place[keys[n]] for n in own])
+        taken = np.full(len(own), NO_ANSWER)
+        weights = np.zeros((len(own), len(questions.kinds)))
+        log_scores = np.full(questions.actions.shape[::2], np.nan)
+        for d, n in enumerate(own):
+            line, q = asked[n][1], question[d]
+            index = {text: a for a, text in enumerate(questions.options[q])}
+            for text, score in (line.scores or {}).items():
+                log_scores[q, index[text]] = score
+            if line.action is None:
+                continue
+            taken[d] = kind_of[q][index[line.action]]
+            for text, p in (line.probabilities or {line.action: 1.0}).items():
+                weights[d, kind_of[q][index[text]]] += p
+        found.append(
+            Answers(
+                agent,
+                questions,
+                tuple(asked[n][1].game_id for n in own),
+                tuple(str(asked[n][0].deal.get("subject", "")) for n in own),
+                tuple(asked[n][1].action for n in own),
+                question,
+                taken,
+                weights,
+                log_scores if any(asked[n][1].scores for n in own) else None,
+            )
+        )
+    return found
+
+
+def _questions(role: Role, items: Sequence[Item], every_option: bool) -> Questions:
+    named = [item.word_kinds if role == Role.SPEAKER else item.object_kinds for item in items]
+    answers = [options(item, role) for item in items]
+    told = all(named) and not every_option
+    if not told:
+        named = [[f"option {number}" for number in range(1, len(own) + 1)] for own in answers]
+    used = dict.fromkeys(kind for kinds in named for kind in kinds)
+    kinds = tuple(sorted(used, key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS)))
+    actions = np.zeros((len(items), len(kinds), max(map(len, answers))), bool)
+    for q, own in enumerate(named):
+        for a, kind in enumerate(own):
+            actions[q, kinds.index(kind), a] = True
+    table = contexts(items)
+
+    def one(q: int) -> Observation:
+        context = jax.tree.map(lambda leaf: leaf[q], table)
+        state = begin(context, items[q].target, q)
+        return observe(state._replace(word=jnp.int32(items[q].heard)), role)
+
+    observations = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(one, range(len(items))))
+    return Questions(role, tuple(item.name for item in items), kinds, told, tuple(answers), observations, actions)
