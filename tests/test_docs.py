@@ -6,6 +6,16 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
+def test_models_of_rational_speech_acts(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "rsa.md").read_text(encoding="utf-8"), re.S)
+    for block in blocks:
+        exec(compile(block, "docs/rsa.md", "exec"), names)
+    assert len(blocks) == 3 and "0.79" in capsys.readouterr().out
+    assert (tmp_path / "listener.png").stat().st_size > 5_000
+
+
 def test_a_new_game(capsys):
     text = (DOCS / "new_game.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
