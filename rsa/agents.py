@@ -28,21 +28,20 @@ class Levels(NamedTuple):
     log_listeners: Float[Array, "depth+1 U M"]  # L_0 .. L_depth, normalised over M
 
 
-def literal_listener(
-    log_lexicon: Float[Array, "U M"], log_prior: Float[Array, " M"], allow_empty: bool = False
-) -> Float[Array, "U M"]:
+def literal_listener(lexicon: Lexicon, log_prior: Float[Array, " M"], allow_empty: bool = False) -> Float[Array, "U M"]:
     """L_0(m | u) proportional to T[u, m] P(m).
 
-    log_lexicon: [U, M], nats.   log_prior: [M], normalised.
+    lexicon: [U, M], truth values (bool) or log-degrees of truth (float, nats).   log_prior: [M], normalised.
     allow_empty: an utterance true of no possible meaning is a row of all -inf instead of an error.
     Returns: [U, M] log-probabilities, normalised over M.
     Raises: ValueError if an utterance is true of no meaning that the prior allows, or the prior has another length
         or does not sum to 1, or the lexicon holds NaN (outside jit; inside, an empty row is all -inf).
     Source: Frank & Goodman (2012), Eq. 3.
     """
-    checks.log_prior(log_prior, log_lexicon.shape[-1])
-    checks.lexicon(log_lexicon)
-    log_listener = log_normalize(log_lexicon + log_prior)
+    checks.log_prior(log_prior, lexicon.shape[-1])
+    if lexicon.dtype != bool:
+        checks.lexicon(lexicon)
+    log_listener = log_normalize(_in_logs(lexicon, log_prior) + log_prior)
     return checks.some_support(log_listener, "utterance {} is true of no possible meaning", allow_empty)
 
 
@@ -89,6 +88,8 @@ def joint_listener(log_speakers: Float[Array, "X M U"], log_prior: Float[Array, 
         log_p_x[:, None] + log_p_m where the two are independent.
     Returns: [U, X, M] log-probabilities, normalised over X and M together; `logsumexp` over an axis marginalises it.
     """
+    if log_prior.shape != log_speakers.shape[:2]:
+        raise ValueError(f"log_prior has shape {log_prior.shape} for speakers [X, M, U] of shape {log_speakers.shape}")
     checks.log_prior(log_prior.reshape(-1), log_prior.size, "pair")
     return log_normalize(jnp.moveaxis(log_speakers, -1, 0) + log_prior, axis=(-2, -1))
 
@@ -194,7 +195,7 @@ def _speaker(lexicon, log_prior, depth, alpha, cost, legal):
 @partial(jax.jit, static_argnames="depth")
 def _recursion(lexicon, log_prior, depth, alpha, cost, legal):
     def general():
-        literal = literal_listener(_in_logs(lexicon, log_prior), log_prior)
+        literal = literal_listener(_in_logs(lexicon, log_prior, alpha, cost), log_prior)
 
         def level(log_listener, _):
             log_speaker = pragmatic_speaker(log_listener, alpha, cost, legal)
@@ -205,8 +206,11 @@ def _recursion(lexicon, log_prior, depth, alpha, cost, legal):
         return Levels(speakers, jnp.concatenate([literal[None], listeners]))
 
     def fast(potentials):
-        speakers = [boolean.speaker_at(potentials, n) for n in range(1, depth + 1)]
-        return Levels(jnp.stack(speakers), jnp.stack([boolean.listener_at(potentials, n) for n in range(depth + 1)]))
+        at_levels = partial(jax.vmap, in_axes=(None, 0))
+        return Levels(
+            at_levels(boolean.speaker_at)(potentials, jnp.arange(1, depth + 1)),
+            at_levels(boolean.listener_at)(potentials, jnp.arange(depth + 1)),
+        )
 
     return _either(lexicon, log_prior, depth, alpha, cost, legal, general, fast)
 
@@ -229,10 +233,13 @@ def _last_level(lexicon, log_prior, depth, alpha, cost, legal):
     # A small lexicon takes the last listener from one step more, whose speaker is not used: XLA runs a small loop as
     # one kernel, while a loop of one step would fall apart into kernels that each cost more than the work in them.
     steps = depth + (lexicon.size <= 1024)
-    log_lexicon = _in_logs(lexicon, log_prior)
+    log_lexicon = _in_logs(lexicon, log_prior, alpha, cost)
     (log_said, log_listener), _ = jax.lax.scan(level, (log_lexicon, log_lexicon), None, length=steps)
     return log_listener if steps > depth else log_normalize(log_said + log_prior)
 
 
-def _in_logs(lexicon, log_prior):
-    return jnp.where(lexicon, 0.0, -jnp.inf).astype(log_prior.dtype) if lexicon.dtype == bool else lexicon
+def _in_logs(lexicon, *others):
+    """The lexicon in logs, in the precision that it has beside the others: a scan keeps its types."""
+    if lexicon.dtype == bool:
+        return jnp.where(lexicon, 0.0, -jnp.inf).astype(jnp.result_type(*others))
+    return lexicon.astype(jnp.result_type(lexicon, *others))

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from otherminds.inference.double_word import DoubleWord, add, from_float, multiply, negate, to_float
 
@@ -47,7 +47,8 @@ def recursion(
     legal: Bool[Array, " U"] | None,
 ) -> Potentials:
     """The potentials of L_0, S_1, L_1 .. S_depth, L_depth. Arguments as `agents.recursion`; depth >= 0, static."""
-    dtype = log_prior.dtype
+    dtype = jnp.result_type(log_prior, alpha, cost)
+    log_prior = log_prior.astype(dtype)
     possible = log_prior != -jnp.inf
     truth = truth & possible
     matrix = truth.astype(dtype)
@@ -95,16 +96,16 @@ def _(_, __, largest):
     return _in_range(largest), False
 
 
-def listener_at(potentials: Potentials, level: int) -> Float[Array, "U M"]:
-    """L_level, level 0 to depth: [U, M], normalised over M."""
+def listener_at(potentials: Potentials, level: Int[Array, ""] | int) -> Float[Array, "U M"]:
+    """L_level, level 0 to depth (it may be traced): [U, M], normalised over M."""
     pick = partial(jax.tree.map, lambda x: x[level])
-    heard = potentials.truth if level == 0 else potentials.truth & potentials.said[:, None]
+    heard = potentials.truth & (potentials.said | (jnp.asarray(level) == 0))[:, None]
     utterance, meaning = pick(potentials.listener_utterance), pick(potentials.listener_meaning)
     return _outer(heard, utterance, meaning)
 
 
-def speaker_at(potentials: Potentials, level: int) -> Float[Array, "M U"]:
-    """S_level, level 1 to depth: [M, U], normalised over U."""
+def speaker_at(potentials: Potentials, level: Int[Array, ""] | int) -> Float[Array, "M U"]:
+    """S_level, level 1 to depth (it may be traced): [M, U], normalised over U."""
     pick = partial(jax.tree.map, lambda x: x[level - 1])
     sayable = (potentials.truth & potentials.said[:, None]).T
     utterance, meaning = pick(potentials.speaker_utterance), pick(potentials.speaker_meaning)

@@ -5,6 +5,7 @@ comes out as all -inf.
 """
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
@@ -19,7 +20,12 @@ def some_support(log_p: Array, message: str, allow_empty: bool = False) -> Array
 
 
 def lexicon(log_lexicon: Array) -> None:
-    """ValueError for a log-lexicon that holds NaN or +inf."""
+    """ValueError for a log-lexicon of integers, which are truth values, or one that holds NaN or +inf."""
+    if not jnp.issubdtype(log_lexicon.dtype, jnp.floating):
+        raise ValueError(
+            f"a lexicon of {log_lexicon.dtype}: truth values are bool, log-degrees of truth are float; make one with "
+            "lexicon.from_boolean or lexicon.from_graded"
+        )
     if known(log_lexicon) and not (np.asarray(log_lexicon) < np.inf).all():  # NaN fails too
         row, column = np.argwhere(~(np.asarray(log_lexicon) < np.inf))[0]
         value = log_lexicon[row, column]

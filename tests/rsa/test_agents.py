@@ -390,6 +390,7 @@ def test_inside_jit_an_impossible_row_says_so():
         ({"log_prior": np.array([0.0, np.nan, -1, -1])}, "log_prior sums to nan"),
         ({"lexicon": np.where(np.eye(4)[:3] > 0, np.nan, 0.0)}, r"log_lexicon\[0, 0\] is nan"),
         ({"lexicon": np.where(np.eye(4)[:3] > 0, np.inf, 0.0)}, r"log_lexicon\[0, 0\] is inf"),
+        ({"lexicon": SCALAR.astype(int)}, "a lexicon of int32: truth values are bool"),
         ({"lexicon": log([[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]])}, "utterance 1 is true of no possible meaning"),
         ({"lexicon": log([[1, 0, 0, 1], [0, 1, 0, 0], [1, 1, 0, 1]])}, "meaning 2 has no legal utterance"),
         ({"legal": np.array([True, False, True])}, "meaning 1 has no legal utterance"),
@@ -411,6 +412,23 @@ def test_bad_input_is_named(function, change, message):
         inspect.unwrap(function)(**settings)  # as installed, without the tests' checks of types
     if "meaning" in message and "prior" not in message:
         assert np.isneginf(np.asarray(jax.tree.leaves(function(**settings, allow_empty=True))[0])).any()
+
+
+def test_a_literal_listener_takes_truth_values():
+    prior = jnp.asarray(uniform(4))
+    np.testing.assert_array_equal(
+        agents.literal_listener(jnp.asarray(SCALAR), prior), agents.literal_listener(from_boolean(SCALAR), prior)
+    )
+
+
+def test_precisions_may_be_mixed():
+    with jax.enable_x64(True):
+        for truth in (SCALAR, np.tile(SCALAR, (30, 20))):  # the general and the fast path
+            prior = jnp.asarray(uniform(truth.shape[1]), jnp.float32)
+            mixed = agents.recursion(jnp.asarray(truth), prior, 2, jnp.float64(1.5), jnp.zeros(len(truth), jnp.float32))
+            assert {leaf.dtype for leaf in mixed} == {jnp.dtype("float64")}
+            last = agents.listener(jnp.where(truth, 0.0, -jnp.inf).astype(jnp.float32), prior, 2, jnp.float64(1.5))
+            np.testing.assert_allclose(np.exp(last), np.exp(mixed.log_listeners[-1]), atol=1e-7)
 
 
 def test_a_prior_that_forbids_a_meaning_forbids_no_utterance():

@@ -117,6 +117,14 @@ def test_masks_zeros_in_the_prior_and_empty_rows(alpha):
         assert np.isfinite(gradient(jnp.float64(alpha)))
 
 
+def test_the_program_does_not_grow_with_depth():
+    truth, log_prior, _ = arrays(jnp.float32, *case(64, 64))
+    lines = [
+        len(str(jax.make_jaxpr(lambda t, d=d: agents.recursion(t, log_prior, d))(truth)).splitlines()) for d in (2, 40)
+    ]
+    assert lines[0] == lines[1]
+
+
 def test_out_of_its_range_the_general_path_takes_over():
     truth, log_prior, cost = case(64, 64)
     truth, log_prior, cost = arrays(jnp.float32, truth, log_prior, cost)
