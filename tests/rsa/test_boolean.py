@@ -1,5 +1,7 @@
 """The fast recursion over Boolean lexica against the general one, enumeration and finite differences."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,15 +24,16 @@ def arrays(dtype, *values):
     return [jnp.asarray(v) if np.asarray(v).dtype == bool else jnp.asarray(v, dtype) for v in values]
 
 
+@partial(jax.jit, static_argnames="depth")
+def general_recursion(log_lexicon, log_prior, depth, alpha, cost, legal):
+    """A lexicon in logs inside jit is never taken for Boolean."""
+    return agents.recursion(log_lexicon, log_prior, depth, alpha, cost, legal)
+
+
 def general(truth, log_prior, depth, alpha, cost=0.0, legal=None):
-    """The recursion of softmaxes: a lexicon in logs inside jit is never taken for Boolean."""
+    """The recursion of softmaxes."""
     log_lexicon = jnp.where(jnp.asarray(truth), 0.0, -jnp.inf).astype(log_prior.dtype)
-
-    @jax.jit
-    def run(log_lexicon, log_prior, alpha, cost):
-        return agents.recursion(log_lexicon, log_prior, depth, alpha, cost, legal)
-
-    return run(log_lexicon, log_prior, alpha, cost)
+    return general_recursion(log_lexicon, log_prior, depth, alpha, cost, legal)
 
 
 @jax.jit
