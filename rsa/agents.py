@@ -39,9 +39,7 @@ def literal_listener(lexicon: Lexicon, log_prior: Float[Array, " M"], allow_empt
     Source: Frank & Goodman (2012), Eq. 3.
     """
     checks.log_prior(log_prior, lexicon.shape[-1])
-    if lexicon.dtype != bool:
-        checks.lexicon(lexicon)
-    log_listener = log_normalize(_in_logs(lexicon, log_prior) + log_prior)
+    log_listener = log_normalize(checks.in_logs(lexicon, log_prior) + log_prior)
     return checks.some_support(log_listener, "utterance {} is true of no possible meaning", allow_empty)
 
 
@@ -76,6 +74,7 @@ def pragmatic_listener(log_speaker: Float[Array, "M U"], log_prior: Float[Array,
         is a row of all -inf.
     Source: Frank & Goodman (2012), Eq. 1.
     """
+    checks.log_prior(log_prior, log_speaker.shape[0])
     return log_normalize(log_speaker.T + log_prior)
 
 
@@ -151,17 +150,20 @@ def recursion(
 
 def listener_at(levels: Levels, depth: Int[Array, ""] | int) -> Float[Array, "U M"]:
     """L_depth of a recursion; depth may be traced."""
+    checks.index("depth", depth, levels.log_listeners.shape[0])
     return levels.log_listeners[depth]
 
 
 def _checked(lexicon, log_prior, depth, alpha, cost, legal, allow_empty, least=1) -> Lexicon:
     """The lexicon, as truth values where the fast path may take it, after the checks that values allow."""
+    if not isinstance(depth, int | np.integer):
+        raise ValueError(f"depth={depth}: a static whole number; for a traced one take listener_at of a recursion")
     if depth < least:
         raise ValueError(f"depth={depth}: it must be at least {least}" + "; depth 0 is literal_listener" * (least == 1))
+    if lexicon.dtype != bool:
+        checks.in_logs(lexicon)
     checks.log_prior(log_prior, lexicon.shape[-1])
     checks.speaking(lexicon.shape[0], alpha, cost, legal)
-    if lexicon.dtype != bool:
-        checks.lexicon(lexicon)
     if not allow_empty:
         checks.sayable(lexicon, log_prior, cost, legal)
     if checks.known(lexicon) and lexicon.dtype != bool and _is_large(lexicon):
@@ -178,7 +180,7 @@ def _is_large(lexicon) -> bool:
 
 @partial(jax.jit, static_argnames="depth")
 def _listener(lexicon, log_prior, depth, alpha, cost, legal):
-    def general():
+    def general(lexicon, legal, log_prior, alpha, cost):
         return _last_level(lexicon, log_prior, depth, alpha, cost, legal)
 
     return _either(lexicon, log_prior, depth, alpha, cost, legal, general, lambda p: boolean.listener_at(p, depth))
@@ -186,7 +188,7 @@ def _listener(lexicon, log_prior, depth, alpha, cost, legal):
 
 @partial(jax.jit, static_argnames="depth")
 def _speaker(lexicon, log_prior, depth, alpha, cost, legal):
-    def general():
+    def general(lexicon, legal, log_prior, alpha, cost):
         return pragmatic_speaker(_last_level(lexicon, log_prior, depth - 1, alpha, cost, legal), alpha, cost, legal)
 
     return _either(lexicon, log_prior, depth, alpha, cost, legal, general, lambda p: boolean.speaker_at(p, depth))
@@ -194,8 +196,8 @@ def _speaker(lexicon, log_prior, depth, alpha, cost, legal):
 
 @partial(jax.jit, static_argnames="depth")
 def _recursion(lexicon, log_prior, depth, alpha, cost, legal):
-    def general():
-        literal = literal_listener(_in_logs(lexicon, log_prior, alpha, cost), log_prior)
+    def general(lexicon, legal, log_prior, alpha, cost):
+        literal = literal_listener(checks.in_logs(lexicon, log_prior, alpha, cost), log_prior)
 
         def level(log_listener, _):
             log_speaker = pragmatic_speaker(log_listener, alpha, cost, legal)
@@ -216,12 +218,33 @@ def _recursion(lexicon, log_prior, depth, alpha, cost, legal):
 
 
 def _either(lexicon, log_prior, depth, alpha, cost, legal, general, fast):
-    """fast(potentials) for a large Boolean lexicon, unless they have left the range in which they are exact."""
+    """fast(potentials) for a large Boolean lexicon, value and gradient where each is exact, else the general path."""
+    dtype = jnp.result_type(log_prior, alpha, cost)
+    parameters = [jnp.asarray(x, dtype) for x in (log_prior, alpha, cost)]
     if lexicon.dtype != bool or not _is_large(lexicon):
-        return general()
-    potentials = boolean.recursion(lexicon, log_prior, depth, alpha, cost, legal)
-    # checkpoint: the branch not taken must not keep matrices for its gradient
-    return jax.lax.cond(boolean.is_exact(potentials), lambda: fast(potentials), jax.checkpoint(general))
+        return general(lexicon, legal, *parameters)
+
+    def potentials(lexicon, legal, log_prior, alpha, cost, product=boolean.log_product_forward):
+        return boolean.recursion(lexicon, log_prior, depth, alpha, cost, legal, product)
+
+    def value(*arguments):
+        made = potentials(*arguments)
+        return jax.lax.cond(boolean.is_exact(made), lambda: fast(made), lambda: general(*arguments))
+
+    def backward(arguments, cotangent):
+        """Forward once more: cheaper than to keep what either path would need."""
+        fixed, parameters = arguments[:2], arguments[2:]
+
+        def gradient(path):
+            return jax.vjp(lambda *parameters: path(*fixed, *parameters), *parameters)[1](cotangent)
+
+        exact = boolean.is_exact(potentials(*arguments)) & boolean.has_exact_gradient(dtype, depth, parameters[1])
+        of_fast = lambda *arguments: fast(potentials(*arguments, boolean.log_product))  # noqa: E731
+        return None, None, *jax.lax.cond(exact, lambda: gradient(of_fast), lambda: gradient(general))
+
+    chosen = jax.custom_vjp(value)
+    chosen.defvjp(lambda *arguments: (value(*arguments), arguments), backward)
+    return chosen(lexicon, legal, *parameters)
 
 
 def _last_level(lexicon, log_prior, depth, alpha, cost, legal):
@@ -233,13 +256,6 @@ def _last_level(lexicon, log_prior, depth, alpha, cost, legal):
     # A small lexicon takes the last listener from one step more, whose speaker is not used: XLA runs a small loop as
     # one kernel, while a loop of one step would fall apart into kernels that each cost more than the work in them.
     steps = depth + (lexicon.size <= 1024)
-    log_lexicon = _in_logs(lexicon, log_prior, alpha, cost)
+    log_lexicon = checks.in_logs(lexicon, log_prior, alpha, cost)
     (log_said, log_listener), _ = jax.lax.scan(level, (log_lexicon, log_lexicon), None, length=steps)
     return log_listener if steps > depth else log_normalize(log_said + log_prior)
-
-
-def _in_logs(lexicon, *others):
-    """The lexicon in logs, in the precision that it has beside the others: a scan keeps its types."""
-    if lexicon.dtype == bool:
-        return jnp.where(lexicon, 0.0, -jnp.inf).astype(jnp.result_type(*others))
-    return lexicon.astype(jnp.result_type(lexicon, *others))

@@ -14,6 +14,7 @@ so a level costs two products with T instead of two softmaxes over [U, M]. Three
 - its derivative is again such a product (`custom_vjp`), exact where a plain one would be 0 times infinity.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -45,8 +46,12 @@ def recursion(
     alpha: Float[Array, ""] | float,
     cost: Float[Array, " U"] | Float[Array, ""] | float,
     legal: Bool[Array, " U"] | None,
+    product: Callable[[int, Array, DoubleWord], DoubleWord],
 ) -> Potentials:
-    """The potentials of L_0, S_1, L_1 .. S_depth, L_depth. Arguments as `agents.recursion`; depth >= 0, static."""
+    """The potentials of L_0, S_1, L_1 .. S_depth, L_depth. Arguments as `agents.recursion`; depth >= 0, static.
+
+    product: `log_product`, which has a rule for reverse mode, or `log_product_forward`.
+    """
     dtype = jnp.result_type(log_prior, alpha, cost)
     log_prior = log_prior.astype(dtype)
     possible = log_prior != -jnp.inf
@@ -59,13 +64,15 @@ def recursion(
     price = from_float(jnp.where(said, -cost, 0.0))
 
     def listener(meaning):
-        return _where(jnp.any(truth, 1), negate(log_product(1, matrix, meaning)), 0.0)
+        said_of = product(1, matrix, meaning)
+        return _where(said_of.high != -jnp.inf, negate(said_of), 0.0)  # 0: no row of it is possible, whatever r
 
     def level(utterance, _):
         # A shift of r changes no agent; it keeps numbers and their gradients near 0.
-        shift = -jax.lax.stop_gradient(jnp.mean(utterance.high, where=said))
+        utterance = _where(said, utterance, 0.0)
+        shift = -jax.lax.stop_gradient(jnp.sum(utterance.high) / jnp.maximum(jnp.sum(said), 1))
         x = multiply(add(add(utterance, from_float(shift)), price), alpha)
-        z = log_product(0, matrix, _where(said, x, -jnp.inf))
+        z = product(0, matrix, _where(said, x, -jnp.inf))
         meaning = _where(z.high != -jnp.inf, add(prior, negate(z)), -jnp.inf)
         utterance = listener(meaning)
         return utterance, (x, z, meaning, utterance)
@@ -77,23 +84,32 @@ def recursion(
 
 
 def is_exact(potentials: Potentials) -> Bool[Array, ""]:
-    """Whether the double words still hold the differences between potentials, which grow like alpha^depth.
+    """Whether the double words still hold the differences between potentials to a hundredth of a nat.
 
-    Under vmap: whether they do in the whole batch, so that a `cond` on it remains one.
+    Potentials grow like alpha^depth. Beyond this range the general path is no nearer to the truth, but its rows at
+    least sum to 1.
     """
-    largest = jax.lax.stop_gradient(jnp.max(jnp.abs(potentials.speaker_utterance.high)))
-    return _in_range(largest)
+    bits = 2 * jnp.finfo(potentials.speaker_utterance.high.dtype).nmant
+    return _all_below(jnp.max(jnp.abs(potentials.speaker_utterance.high)), 1e-2 * 2.0**bits)
 
 
-@jax.custom_batching.custom_vmap
-def _in_range(largest):
-    bits = 2 * jnp.finfo(largest.dtype).nmant
-    return jnp.all(largest < 1e-5 * 2.0**bits)  # False for NaN
+def has_exact_gradient(dtype: jnp.dtype, depth: int, alpha: Float[Array, ""]) -> Bool[Array, ""]:
+    """Whether the gradient of the potentials is exact: its cotangents are single words, and grow like alpha^depth."""
+    return _all_below(jnp.maximum(alpha, 1.0) ** depth, 1e-3 * 2.0 ** jnp.finfo(dtype).nmant)
 
 
-@_in_range.def_vmap
-def _(_, __, largest):
-    return _in_range(largest), False
+def _all_below(x: Array, limit: float) -> Bool[Array, ""]:
+    """x < limit; under vmap, in the whole batch, so that a `cond` on it remains one."""
+
+    @jax.custom_batching.custom_vmap
+    def below(x):
+        return jnp.all(x < limit)  # False for NaN
+
+    @below.def_vmap
+    def _(_, __, x):
+        return below(x), False
+
+    return below(jax.lax.stop_gradient(x))
 
 
 def listener_at(potentials: Potentials, level: Int[Array, ""] | int) -> Float[Array, "U M"]:
@@ -133,17 +149,18 @@ def log_product(axis: int, matrix: Float[Array, "U M"], log_x: DoubleWord) -> Do
     matrix: [U, M], 0 and 1.   log_x: [M] or [U], nats; -inf allowed.
     Returns: [U] or [M], nats; -inf where nothing is possible.
     """
-    return _log_product(axis, matrix, log_x)
+    return log_product_forward(axis, matrix, log_x)
 
 
-def _log_product(axis, matrix, log_x):
+def log_product_forward(axis: int, matrix: Float[Array, "U M"], log_x: DoubleWord) -> DoubleWord:
+    """`log_product` without its rule for reverse mode: for forward mode, and for values alone."""
     top, total = _sum_of_exp(axis, matrix, log_x, None)
     some = total > 0
     return _where(some, add(top, _log(jnp.where(some, total, 1.0))), -jnp.inf)
 
 
 def _forward(axis, matrix, log_x):
-    log_y = _log_product(axis, matrix, log_x)  # not the rule's own function: so that it has second derivatives
+    log_y = log_product_forward(axis, matrix, log_x)  # so that it has second derivatives, by forward over reverse
     return log_y, (matrix, log_x, log_y)
 
 

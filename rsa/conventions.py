@@ -40,6 +40,8 @@ def make_game(
     Raises: ValueError if the prior does not sum to 1 (outside jit).
     """
     checks.log_prior(log_prior, log_lexica.shape[-1])
+    checks.speaking(log_lexica.shape[1], alpha, cost)
+    log_lexica = checks.in_logs(log_lexica, log_prior)
     cost = jnp.broadcast_to(jnp.asarray(cost, log_prior.dtype), log_lexica.shape[1:2])
     listeners = log_normalize(log_lexica + log_prior)
     speakers = log_normalize(scale(alpha, jnp.swapaxes(listeners, -1, -2) - cost))
@@ -81,6 +83,7 @@ def communities(lexica: int, pooling: Float[Array, ""] | float) -> Float[Array, 
     lexica: X; there are as many communities.   pooling: 0 (partners tell nothing of each other) to 1 (all alike).
     Returns: [X, X] log-probabilities, normalised over the second axis.
     """
+    checks.fraction("pooling", pooling)
     p = pooling * jnp.eye(lexica) + (1 - pooling) / lexica
     return jnp.where(p > 0, jnp.log(jnp.where(p > 0, p, 1.0)), -jnp.inf)
 
@@ -97,16 +100,20 @@ def remember(
     retention: 0 to 1, dimensionless; 1 forgets nothing. What a lexicon cannot do stays impossible at any retention.
     Source: Hawkins et al. (2023): a likelihood to the power retention^age.
     """
+    checks.fraction("retention", retention)
+    checks.index("partner", partner, log_evidence.shape[0])
     return log_evidence.at[partner].set(scale(retention, log_evidence[partner]) + log_likelihood)
 
 
 def heard(game: Game, utterance: Int[Array, ""] | int, meaning: Int[Array, ""] | int) -> Float[Array, " X"]:
     """log S_1(u | m, x): what a listener learns of her partner once the meaning comes out. [X]."""
+    _check_event(game, utterance, meaning)
     return game.log_speakers[:, meaning, utterance]
 
 
 def understood(game: Game, utterance: Int[Array, ""] | int, response: Int[Array, ""] | int) -> Float[Array, " X"]:
     """log L_0(response | u, x): what a speaker learns of her partner from what she picked. [X]."""
+    _check_event(game, utterance, response)
     return game.log_listeners[:, utterance, response]
 
 
@@ -117,6 +124,7 @@ def speaker(game: Game, log_belief: Float[Array, " X"]) -> Float[Array, "M U"]:
     Returns: [M, U], normalised over U; an utterance that might be false of m is never said of it.
     Source: Hawkins et al. (2023).
     """
+    checks.log_prior(log_belief, game.log_listeners.shape[0], "lexicon", "log_belief")
     log_listeners = jnp.moveaxis(game.log_listeners, 0, -1)  # [U, M, X]
     impossible = log_listeners == -jnp.inf
     risky = jnp.any(impossible & (log_belief != -jnp.inf), -1)
@@ -167,6 +175,8 @@ def converse(
     """
     if trials < 1:
         raise ValueError(f"trials={trials}: there is at least one")
+    checks.fraction("retention", retention)
+    checks.log_prior(log_beliefs, game.log_speakers.shape[0], "lexicon", "log_beliefs")
 
     def trial(log_evidence, step):
         key, turn = step
@@ -186,6 +196,11 @@ def converse(
     steps = jax.random.split(key, trials), jnp.arange(trials)
     log_evidence, records = jax.lax.scan(trial, jnp.zeros_like(log_beliefs), steps)
     return Trials(*records, log_evidence)
+
+
+def _check_event(game: Game, utterance: Int[Array, ""] | int, meaning: Int[Array, ""] | int) -> None:
+    checks.index("utterance", utterance, game.log_listeners.shape[1])
+    checks.index("meaning", meaning, game.log_listeners.shape[2])
 
 
 def _draw(key: PRNGKeyArray, log_p: Float[Array, " A"]) -> Int[Array, ""]:

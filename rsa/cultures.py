@@ -60,6 +60,9 @@ def update(
     meaning: what was meant, as it came out; negative = it stays unknown.
     Returns: [G, X], normalised; all -inf where no lexicon explains it.
     """
+    checks.log_prior(log_prior, log_speakers.shape[1])
+    checks.index("utterance", utterance, log_speakers.shape[2])
+    checks.index("meaning", meaning, log_speakers.shape[1])
     said = log_speakers[:, :, jnp.maximum(utterance, 0)]  # [X, M]
     unknown = logsumexp(said + log_prior)
     log_likelihood = jnp.where(jnp.asarray(meaning) < 0, unknown, said[:, jnp.maximum(meaning, 0)])
@@ -113,6 +116,7 @@ def miscommunication(
     Returns: probability, 0 to 1.
     Raises: ValueError for another guess.
     """
+    checks.log_prior(log_prior, log_speaker.shape[0])
     if guess not in ("best", "sampled"):
         raise ValueError(f'guess={guess!r}; it is "best" or "sampled"')
     if guess == "best":
@@ -137,6 +141,7 @@ def miscommunication_matrix(
         group, log_group[None] for one who is unsure.   log_prior: [M], normalised.
     Returns: [G, L] probabilities: rows are the speaker's group, columns the listener.
     """
+    checks.log_prior(log_beliefs, log_lexicon_given_group.shape[0], "group", "log_beliefs")
     speakers = group_speakers(log_speakers, log_lexicon_given_group)
     listeners = jax.vmap(
         lambda log_group: listener(begin(log_group, log_lexicon_given_group), log_speakers, log_prior)

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from otherminds.inference.logspace import log_normalize, scale
+from otherminds.rsa import checks
 
 
 def eavesdropper_utility(
@@ -33,12 +34,18 @@ def eavesdropper_speaker(
     interception_weight: Float[Array, ""] | float = 1.0,
     cost: Float[Array, " U"] | float = 0.0,
     legal: Bool[Array, " U"] | None = None,
+    allow_empty: bool = False,
 ) -> Float[Array, "M U"]:
     """S(u | m) proportional to exp(alpha (U(u; m) - cost(u))), with `eavesdropper_utility` for U.
 
     log_listener: [U, M], normalised over M.   log_third_party: [U, M], the third party's posterior.
     alpha: rationality, >= 0.   cost: [U], nats.   legal: [U] True where u may be said.
-    Returns: [M, U] log-probabilities, normalised over U; a meaning that cannot be said is a row of all -inf.
+    allow_empty: a meaning that cannot be said is a row of all -inf instead of an error.
+    Returns: [M, U] log-probabilities, normalised over U.
+    Raises: ValueError if a meaning cannot be said (outside jit; inside, that row is all -inf), and as
+        `agents.pragmatic_speaker`.
     """
     utility = eavesdropper_utility(log_listener.T, log_third_party.T, miscommunication_weight, interception_weight)
-    return log_normalize(scale(alpha, utility - cost), where=legal)
+    checks.speaking(log_listener.shape[0], alpha, cost, legal)
+    log_speaker = log_normalize(scale(alpha, utility - cost), where=legal)
+    return checks.some_support(log_speaker, "meaning {} has no legal utterance", allow_empty)

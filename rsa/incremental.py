@@ -118,6 +118,8 @@ def recursion(
     if depth < 1:
         raise ValueError(f"depth={depth}: a recursion has at least depth 1")
     checks.log_prior(log_prior, log_lexicon.shape[-1])
+    checks.speaking(log_lexicon.shape[0], alpha)
+    log_lexicon = checks.in_logs(log_lexicon, log_prior)
     checks.some_support(log_lexicon + log_prior, "utterance {} is true of no possible meaning")
     literal = log_normalize(prefix_lexicon(tree, log_lexicon) + log_prior)
     possible = jnp.where(log_prior == -jnp.inf, 0.0, literal[0])

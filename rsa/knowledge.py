@@ -61,6 +61,8 @@ def sampling_speaker(
     Raises: ValueError if an observation has no utterance (outside jit; inside, that row is all -inf).
     Source: probLang, chapter 2. What is said may be false of meanings that she thinks possible.
     """
+    checks.speaking(log_listener.shape[0], alpha, cost, legal)
+    checks.log_prior(log_belief, log_listener.shape[1], name="log_belief", allow_empty=allow_empty)
     attraction = scale(alpha, log_listener.T - cost)  # [M, U]
     mixture = jax.vmap(lambda log_p: log_expectation(log_p[:, None], attraction, 0))(log_belief)
     return checks.some_support(log_normalize(mixture, where=legal), NOTHING_TO_SAY, allow_empty)
@@ -80,6 +82,8 @@ def expecting_speaker(
     Source: Goodman & Stuhlmueller (2013). Nothing is said that may be false: an utterance that is impossible
         for a meaning she thinks possible has probability 0, so a null utterance is often needed.
     """
+    checks.speaking(log_listener.shape[0], alpha, cost, legal)
+    checks.log_prior(log_belief, log_listener.shape[1], name="log_belief", allow_empty=allow_empty)
     known = log_listener != -jnp.inf
     believed = log_belief != -jnp.inf
     expected = _product(jnp.exp(log_belief), jnp.where(known, log_listener, 0.0).T)

@@ -16,25 +16,34 @@ def from_boolean(truth: ArrayLike) -> Float[Array, "U M"]:
     """log T with T = 1 where utterance u is true of meaning m, 0 elsewhere.
 
     truth: [U, M], Boolean or 0 and 1.   Returns: log_lexicon [U, M], 0 or -inf.
-    Raises: ValueError as `from_graded`, and for entries other than 0 and 1.
+    Raises: ValueError as `from_graded`, and for entries other than 0 and 1 (outside jit).
     """
-    truth = np.asarray(truth)
-    if truth.dtype != bool and not np.isin(truth, (0, 1)).all():
-        bad = truth[~np.isin(truth, (0, 1))].flat[0]
-        raise ValueError(f"a Boolean lexicon holds 0 and 1 only, not {bad}; use from_graded for degrees of truth")
+    if checks.known(truth):
+        truth = np.asarray(truth)
+        wrong = truth[~np.isin(truth, (0, 1))]
+        if wrong.size:
+            raise ValueError(
+                f"a Boolean lexicon holds 0 and 1 only, not {wrong[0]}; use from_graded for degrees of truth"
+            )
     return from_graded(truth.astype(np.float32))
 
 
 def from_graded(lexicon: ArrayLike) -> Float[Array, "U M"]:
     """log T of degrees of truth T[u, m] >= 0. Source: Degen et al. (2020).
 
-    lexicon: [U, M].   Returns: log_lexicon [U, M].
-    Raises: ValueError for a shape that is no matrix, a negative or non-finite entry, an utterance that is true of
-        no meaning, or a meaning of which no utterance is true; it names the first such row.
+    lexicon: [U, M]; it may be traced, so that degrees can be fitted.   Returns: log_lexicon [U, M].
+    Raises: ValueError for a shape that is no matrix; outside jit also for a negative or non-finite entry, an utterance
+        that is true of no meaning, or a meaning of which no utterance is true; it names the first such row.
     """
-    values = np.asarray(lexicon)
-    if values.ndim != 2:
-        raise ValueError(f"lexicon has shape {values.shape}; it must be [utterances, meanings]")
+    if np.ndim(lexicon) != 2:
+        raise ValueError(f"lexicon has shape {np.shape(lexicon)}; it must be [utterances, meanings]")
+    if checks.known(lexicon):
+        _check_degrees(np.asarray(lexicon))
+    lexicon = jnp.asarray(lexicon)
+    return jnp.where(lexicon > 0, jnp.log(jnp.where(lexicon > 0, lexicon, 1.0)), -jnp.inf)
+
+
+def _check_degrees(values: np.ndarray) -> None:
     for wrong, what in ((~np.isfinite(values), "not finite"), (values < 0, "negative")):
         if wrong.any():
             u, m = np.argwhere(wrong)[0]
@@ -43,8 +52,6 @@ def from_graded(lexicon: ArrayLike) -> Float[Array, "U M"]:
         empty = np.flatnonzero((values > 0).sum(axis) == 0)
         if empty.size:
             raise ValueError(f"{what.format(empty[0])} in this lexicon; leave it out, or give it some truth")
-    lexicon = jnp.asarray(lexicon)
-    return jnp.where(lexicon > 0, jnp.log(jnp.where(lexicon > 0, lexicon, 1.0)), -jnp.inf)
 
 
 def from_vectors(
@@ -70,4 +77,5 @@ def from_similarity(similarity: Float[Array, "... M"], beta: Float[Array, ""] | 
     similarity: [..., M] cosines, of one utterance or many.
     beta: dimensionless, >= 0; 0 makes every utterance true of everything alike.
     """
+    checks.at_least_0("beta", beta)
     return beta * similarity

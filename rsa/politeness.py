@@ -42,6 +42,8 @@ def polite_speaker(
     Raises: ValueError if a meaning has no utterance (outside jit; inside, that row is all -inf).
     Source: Yoon et al. (2020), the utility of S1.
     """
+    checks.speaking(log_listener.shape[0], alpha, cost, legal)
+    checks.fraction("informativity", informativity)
     utility = _weighted(informativity, log_listener.T) + (1 - informativity) * expectation(log_listener, value)
     log_speaker = log_normalize(scale(alpha, utility - cost), where=_understood(log_listener, legal))
     return checks.some_support(log_speaker, "meaning {} has no utterance that may be said", allow_empty)
@@ -67,12 +69,13 @@ def polite_listener(
     """
     checks.log_prior(log_prior, log_listener.shape[1])
     checks.log_prior(log_informativity_prior, informativity.shape[0], "weight")
+    checks.fraction("informativity", informativity)
 
     def speaker(phi):
         return polite_speaker(log_listener, value, phi, alpha, cost, legal)
 
     log_speakers = jax.vmap(speaker)(informativity)
-    checks.some_support(log_speakers, "weight, meaning {} has no utterance that may be said")
+    checks.some_support(log_speakers, "at weight {}, meaning {} has no utterance that may be said")
     return agents.joint_listener(log_speakers, log_informativity_prior[:, None] + log_prior)
 
 
@@ -94,11 +97,14 @@ def self_presenting_speaker(
     Raises: ValueError if a meaning cannot be said (outside jit; inside, that row is all -inf).
     Source: Yoon et al. (2020), S2.
     """
+    checks.speaking(log_joint.shape[0], alpha, cost, legal)
+    for name, weight in goals._asdict().items():
+        checks.at_least_0(name, weight)
     log_meaning, log_informativity = logsumexp(log_joint, 1), logsumexp(log_joint, 2)
     utility = _weighted(goals.informational, log_meaning.T) + goals.social * expectation(log_meaning, value)
     utility = utility + _weighted(goals.presentational, log_informativity.T)[:, None]
     log_speaker = log_normalize(scale(alpha, utility - cost), where=_understood(log_meaning, legal))
-    return checks.some_support(log_speaker, "weight, meaning {} has no utterance that may be said", allow_empty)
+    return checks.some_support(log_speaker, "at weight {}, meaning {} has no utterance that may be said", allow_empty)
 
 
 def _understood(log_listener: Float[Array, "U M"], legal: Bool[Array, " U"] | None) -> Bool[Array, " U"]:

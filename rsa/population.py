@@ -39,12 +39,18 @@ def mixture_listener(log_weights: Float[Array, " K"], log_listeners: Float[Array
 def poisson_depths(tau: Float[Array, ""] | float, depth: int) -> Float[Array, " depths"]:
     """P(n) proportional to tau^n / n!, n = 0 .. depth: how many steps people think.
 
-    tau: mean number of steps before truncation, > 0.   depth: static, >= 0.
+    tau: mean number of steps before truncation, >= 0.   depth: static, >= 0.
     Returns: [depth + 1] log-probabilities, normalised.
     Source: Camerer, Ho & Chong (2004); they find tau about 1.5.
     """
-    n = jnp.arange(depth + 1)
-    return log_normalize(n * jnp.log(tau) - jax.scipy.special.gammaln(n + 1.0))
+    checks.at_least_0("tau", tau)
+    if depth < 0:
+        raise ValueError(f"depth={depth}: at least 0")
+    n = jnp.arange(depth + 1.0)
+    nobody_thinks = tau == 0
+    log_tau = jnp.where(nobody_thinks, 0.0, jnp.log(jnp.where(nobody_thinks, 1.0, tau)))
+    log_p = jnp.where(nobody_thinks & (n > 0), -jnp.inf, n * log_tau - jax.scipy.special.gammaln(n + 1.0))
+    return log_normalize(log_p)
 
 
 def hierarchy(
@@ -69,6 +75,7 @@ def hierarchy(
     if log_depths.shape[0] < 2:
         raise ValueError(f"log_depths has {log_depths.shape[0]} entries; give one for every depth, 0 to at least 1")
     checks.some_support(log_depths[:2, None], "depth {} has no weight, so that depth 2 would know nobody")
+    checks.log_prior(log_depths, log_depths.shape[0], "depth", "log_depths")
     literal = agents.literal_listener(log_lexicon, log_prior)
     agents.pragmatic_speaker(literal, alpha, cost, legal)  # names a meaning that cannot be said
 
@@ -109,6 +116,8 @@ def restrict(
     Returns: Restricted; use it with allow_empty=True, for what she does not know is a row of all -inf.
     Raises: ValueError if she considers no meaning (outside jit).
     """
+    checks.log_prior(log_prior, log_lexicon.shape[1])
+    log_lexicon = checks.in_logs(log_lexicon, log_prior)
     utterances = jnp.ones(log_lexicon.shape[0], bool) if utterances is None else utterances
     meanings = jnp.ones(log_lexicon.shape[1], bool) if meanings is None else meanings
     considered = log_normalize(log_prior, where=meanings)
@@ -133,6 +142,10 @@ def type_posterior(
     Raises: ValueError if the weights do not sum to 1 (outside jit).
     """
     checks.log_prior(log_weights, log_agents.shape[0], "agent")
+    if condition.shape != choice.shape:
+        raise ValueError(f"there are {condition.shape} conditions and {choice.shape} choices; give one for each trial")
+    checks.index("condition", condition, log_agents.shape[1])
+    checks.index("choice", choice, log_agents.shape[2])
     log_p = log_agents[:, condition, choice].T
     log_p = log_p if valid is None else jnp.where(valid[:, None], log_p, 0.0)
 

@@ -60,6 +60,7 @@ def qud_speaker(
     Raises: ValueError as `project`, or if a class has no utterance (outside jit; inside, that row is all -inf).
     Source: Kao et al. (2014), Eq. 3, at alpha = 1; the utterance prior is that of their Church model.
     """
+    checks.speaking(log_listener.shape[0], alpha, cost, legal)
     utility = scale(alpha, _project(log_listener.T, classes) - cost)
     log_speaker = log_normalize(utility + log_utterance_prior, where=legal)
     return checks.some_support(log_speaker, "class {} of the question has no utterance", allow_empty)
@@ -81,12 +82,14 @@ def qud_speakers(
         agents.joint_listener(log_speakers, log_qud_prior[:, None] + log_prior) says which question, too: [U, Q, M].
     Raises: ValueError as `qud_speaker`.
     """
+    if not len(quds):
+        raise ValueError("there is no question; give one partition of the meanings or more")
     quds = [_checked(classes, log_listener.shape[1]) for classes in quds]
     speakers = [
         qud_speaker(log_listener, classes, alpha, cost, log_utterance_prior, legal, allow_empty=True)[classes]
         for classes in quds
     ]
-    return checks.some_support(jnp.stack(speakers), "question, meaning {} has no utterance", allow_empty)
+    return checks.some_support(jnp.stack(speakers), "under question {}, meaning {} has no utterance", allow_empty)
 
 
 def qud_listener(

@@ -26,6 +26,8 @@ def expected_utility(
     log_speaker: [M, U], normalised over U.   log_listener: [U, M], normalised over M.
     log_prior: [M], normalised.   cost: [U], nats.
     """
+    checks.log_prior(log_prior, log_speaker.shape[0])
+    checks.speaking(log_listener.shape[0], 1.0, cost)
     log_joint = log_speaker + log_prior[:, None]
     utility = log_listener.T - cost
     lost = jnp.any((log_joint != -jnp.inf) & (utility == -jnp.inf))
@@ -46,6 +48,8 @@ def gain(
     Arguments: as in `expected_utility`; alpha >= 0, dimensionless.
     Source: Zaslavsky, Hu & Levy (2021).
     """
+    checks.at_least_0("alpha", alpha)
+    checks.log_prior(log_prior, log_speaker.shape[0])
     effort = expectation(log_prior, entropy(log_speaker))
     return effort + scale(alpha, expected_utility(log_speaker, log_listener, log_prior, cost))
 
@@ -67,6 +71,7 @@ def rate_distortion_loss(
 
 def said(log_speaker: Float[Array, "M U"], log_prior: Float[Array, " M"]) -> Float[Array, " U"]:
     """S(u) = sum_m P(m) S(u | m): how often each utterance is heard. [U], normalised."""
+    checks.log_prior(log_prior, log_speaker.shape[0])
     return logsumexp(log_speaker + log_prior[:, None], 0)
 
 
@@ -85,7 +90,8 @@ def rate_distortion_speaker(
     Raises: ValueError if a meaning cannot be said (outside jit).
     Source: Zaslavsky, Hu & Levy (2021).
     """
-    checks.log_prior(log_said, log_listener.shape[0], "utterance")
+    checks.log_prior(log_said, log_listener.shape[0], "utterance", "log_said")
+    checks.speaking(log_listener.shape[0], alpha, cost)
     log_speaker = log_normalize(log_said + scale(alpha, log_listener.T - cost))
     return checks.some_support(log_speaker, "meaning {} cannot be said", allow_empty)
 
@@ -153,6 +159,7 @@ def minimise_rate_distortion(
 def _alternate(speak, objective, log_listener, log_prior, depth) -> Iterates:
     if depth < 1:
         raise ValueError(f"depth={depth}: there is at least one step")
+    checks.log_prior(log_prior, log_listener.shape[1])
 
     def step(state, _):
         log_listener, log_said = state

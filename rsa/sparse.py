@@ -61,7 +61,7 @@ def from_pairs(
     of_u, of_m = (shape[0], k.max() + 1), (shape[1], j.max() + 1)
     return SparseLexicon(
         meaning=_filled(of_u, (u, k), m, -1),
-        log_truth=_filled(of_u, (u, k), np.log(degree).astype(np.float32), -np.inf),
+        log_truth=_filled(of_u, (u, k), np.log(degree), -np.inf),
         utterance=_filled(of_m, (m, j), u, -1),
         in_utterance=_filled(of_m, (m, j), u * of_u[1] + k, 0),
         in_meaning=_filled(of_u, (u, k), m * of_m[1] + j, 0),
@@ -81,6 +81,7 @@ def recursion(
     alpha: Float[Array, ""] | float = 1.0,
     cost: Float[Array, " U"] | float = 0.0,
     legal: Bool[Array, " U"] | None = None,
+    allow_empty: bool = False,
 ) -> tuple[Float[Array, "M J"], Float[Array, "U K"]]:
     """S_depth and L_depth over the pairs, with the equations of `agents.recursion`.
 
@@ -88,11 +89,13 @@ def recursion(
     legal: [U] True where u may be said.
     Returns: log S [M, J] over lexicon.utterance, normalised over J; log L [U, K] over lexicon.meaning, normalised
         over K; -inf in the padding. `to_dense` makes [U, M] of the latter.
-    Raises: ValueError for depth < 1 or a prior of another length or that does not sum to 1.
+    allow_empty: rows of -inf for what cannot be said or is true of nothing possible, instead of an error.
+    Raises: ValueError as `agents.recursion`.
     """
     if depth < 1:
         raise ValueError(f"depth={depth}: a recursion has at least depth 1")
     checks.log_prior(log_prior, lexicon.utterance.shape[0])
+    checks.speaking(lexicon.meaning.shape[0], alpha, cost, legal)
     listed_u, listed_m = lexicon.utterance >= 0, lexicon.meaning >= 0
     prior = jnp.where(listed_m, log_prior[jnp.maximum(lexicon.meaning, 0)], -jnp.inf)
     price = jnp.broadcast_to(cost, lexicon.meaning.shape[:1])[jnp.maximum(lexicon.utterance, 0)]
@@ -107,7 +110,11 @@ def recursion(
 
     literal = log_normalize(lexicon.log_truth + prior)
     start = (jnp.zeros(lexicon.utterance.shape, literal.dtype), literal)
-    return jax.lax.scan(level, start, None, length=depth)[0]
+    checks.some_support(literal, "utterance {} is true of no possible meaning", allow_empty)
+    log_speaker, log_listener = jax.lax.scan(level, start, None, length=depth)[0]
+    said = jnp.where((log_prior == -jnp.inf)[:, None], 0.0, log_speaker)  # who is not meant need not be said
+    checks.some_support(said, "meaning {} has no legal utterance", allow_empty)
+    return log_speaker, log_listener
 
 
 def to_dense(lexicon: SparseLexicon, log_listener: Float[Array, "U K"]) -> Float[Array, "U M"]:
@@ -128,7 +135,7 @@ def _places(group: np.ndarray) -> np.ndarray:
 
 
 def _filled(shape, index, values, padding) -> Array:
-    kind = np.int32 if isinstance(padding, int) else np.float32
+    kind = np.int32 if isinstance(padding, int) else np.float64  # float32 where jax has no more
     table = np.full(shape, padding, kind)
     table[index] = values
     return jnp.asarray(table)

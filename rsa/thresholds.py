@@ -91,6 +91,10 @@ def gradable_listener(
     checks.log_prior(log_prior, degrees.shape[0], "degree")
     checks.log_prior(positive.log_prior, positive.values.shape[0], "positive threshold")
     checks.log_prior(negative.log_prior, negative.values.shape[0], "negative threshold")
+    checks.speaking(3, alpha, cost, legal)
+    for name, values in (("degrees", degrees), ("positive", positive.values), ("negative", negative.values)):
+        if checks.known(values) and bool(jnp.isnan(values).any()):
+            raise ValueError(f"{name}[{int(jnp.argmax(jnp.isnan(values)))}] is NaN; it is a place on the scale")
     cost = jnp.broadcast_to(jnp.asarray(cost, degrees.dtype), 3)
     legal = jnp.ones(3, bool) if legal is None else legal
     mirror = jnp.array([NEGATIVE, POSITIVE, SILENCE])

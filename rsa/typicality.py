@@ -20,6 +20,7 @@ def conjunction(
     Returns: log_lexicon [U, M], nats, <= 0; an utterance without words is true of everything.
     Source: Degen et al. (2020), with noise for what does not fit as their model for colour and size has it.
     """
+    checks.fraction("typicality", typicality)
     typicality = jnp.broadcast_to(jnp.asarray(typicality), fits.shape[:1])[:, None]
     degree = jnp.where(fits, typicality, 1 - typicality)
     log_degree = jnp.where(degree > 0, jnp.log(jnp.where(degree > 0, degree, 1.0)), -jnp.inf)
@@ -46,4 +47,5 @@ def softmax_listener(
     Source: Degen et al. (2020), as fitted there; the text has it proportional to m.
     """
     checks.log_prior(log_prior, log_meaning.shape[1], "object")
+    checks.at_least_0("weight", weight)
     return log_normalize(weight * jnp.exp(log_meaning) + log_prior)

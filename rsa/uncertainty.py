@@ -37,11 +37,13 @@ def lexicon_speakers(
         said (outside jit; inside, that row is all -inf).
     """
     checks.log_prior(log_prior, log_lexica.shape[-1])
+    checks.speaking(log_lexica.shape[-2], alpha, cost, legal)
+    log_lexica = checks.in_logs(log_lexica, log_prior)
     log_listeners = log_normalize(log_lexica + log_prior)
-    checks.some_support(log_listeners, "lexicon, utterance {}: true of no possible meaning", allow_empty)
+    checks.some_support(log_listeners, "in lexicon {}, utterance {} is true of no possible meaning", allow_empty)
     utility = jnp.swapaxes(log_listeners, -1, -2) - cost
     log_speakers = log_normalize(scale(alpha, utility), where=legal)
-    return checks.some_support(log_speakers, "lexicon, meaning {}: no legal utterance", allow_empty)
+    return checks.some_support(log_speakers, "in lexicon {}, meaning {} has no legal utterance", allow_empty)
 
 
 def streamed_speaker(
@@ -65,7 +67,10 @@ def streamed_speaker(
     Raises: ValueError for a count or chunk out of range, or a prior of the wrong length.
     """
     shape = jax.eval_shape(lexicon_at, jax.ShapeDtypeStruct((), jnp.int32))
+    if len(shape.shape) != 2 or not (shape.dtype == bool or jnp.issubdtype(shape.dtype, jnp.floating)):
+        raise ValueError(f"lexicon_at gives {shape.dtype}{list(shape.shape)}; it gives bool or log T, [U, M]")
     checks.log_prior(log_prior, shape.shape[1])
+    checks.speaking(shape.shape[0], alpha, cost, legal)
     if log_p_lexicon is not None:
         checks.log_prior(log_p_lexicon, count, "lexicon")
     chunk = max(256, 2**18 // int(np.prod(shape.shape))) if chunk is None else chunk
@@ -242,6 +247,7 @@ def expert_speaker(
     Returns: [X, M, U], normalised over U.
     Source: Levy & Potts (2015), expertise speaker.
     """
+    checks.speaking(log_joint.shape[0], alpha, cost)
     log_meaning = scale(meaning_weight, logsumexp(log_joint, 1))  # [U, M]
     log_lexicon = scale(lexicon_weight, logsumexp(log_joint, 2))  # [U, X]
     utility = log_meaning.T[None] + log_lexicon.T[:, None] - cost

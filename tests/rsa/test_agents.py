@@ -385,26 +385,31 @@ def test_inside_jit_an_impossible_row_says_so():
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"log_prior": uniform(3)}, "log_prior has 3 entries for 4 meanings"),
+        ({"log_prior": uniform(3)}, r"log_prior has shape \(3,\) for 4 meanings"),
         ({"log_prior": np.log(np.full(4, 0.3))}, r"log_prior sums to 1.2 over the meanings, not 1"),
         ({"log_prior": np.array([0.0, np.nan, -1, -1])}, "log_prior sums to nan"),
         ({"lexicon": np.where(np.eye(4)[:3] > 0, np.nan, 0.0)}, r"log_lexicon\[0, 0\] is nan"),
         ({"lexicon": np.where(np.eye(4)[:3] > 0, np.inf, 0.0)}, r"log_lexicon\[0, 0\] is inf"),
         ({"lexicon": SCALAR.astype(int)}, "a lexicon of int32: truth values are bool"),
+        ({"lexicon": SCALAR.astype(float)}, "a lexicon of 0.0 and 1.0: truth values are bool"),
+        ({"alpha": np.inf}, "alpha=inf: it is a finite number"),
+        ({"alpha": np.ones(3)}, r"alpha has shape \(3,\); it is one number"),
+        ({"cost": np.array([0.0, -np.inf, 1.0])}, "cost of utterance 1 is -inf"),
+        ({"depth": 1.5}, "depth=1.5: a static whole number"),
         ({"lexicon": log([[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]])}, "utterance 1 is true of no possible meaning"),
         ({"lexicon": log([[1, 0, 0, 1], [0, 1, 0, 0], [1, 1, 0, 1]])}, "meaning 2 has no legal utterance"),
         ({"legal": np.array([True, False, True])}, "meaning 1 has no legal utterance"),
         ({"legal": np.array([True, True])}, "legal has 2 entries for 3 utterances"),
         ({"cost": np.zeros(4)}, "cost has 4 entries for 3 utterances"),
-        ({"cost": np.array([0.0, np.nan, 1.0])}, "cost of utterance 1 is NaN"),
-        ({"alpha": -1.0}, "alpha=-1.0: rationality is a number >= 0"),
+        ({"cost": np.array([0.0, np.nan, 1.0])}, "cost of utterance 1 is nan"),
+        ({"alpha": -1.0}, "alpha=-1.0: it is a finite number >= 0"),
         ({"alpha": np.nan}, "alpha=nan"),
         ({"depth": 0}, "depth=0: it must be at least 1; depth 0 is literal_listener"),
     ],
 )
 @pytest.mark.parametrize("function", [agents.recursion, agents.listener, agents.speaker])
 def test_bad_input_is_named(function, change, message):
-    if "depth" in change and function is agents.listener:
+    if change.get("depth") == 0 and function is agents.listener:
         change, message = {"depth": -1}, "depth=-1: it must be at least 0"
     settings = {"lexicon": log(SCALAR), "log_prior": uniform(4), "depth": 1, "alpha": 1.0, "cost": np.zeros(3)} | change
     settings = {k: jnp.asarray(v) if isinstance(v, np.ndarray) else v for k, v in settings.items()}

@@ -81,7 +81,7 @@ def test_four_by_four_to_depth_ten():
         speaker = listener**1.5 / (listener**1.5).sum(0)
         listener = speaker / speaker.sum(1, keepdims=True)
     uniform = np.full(4, -np.log(4.0), np.float32)
-    potentials = boolean.recursion(jnp.asarray(truth), jnp.asarray(uniform), 10, 1.5, 0.0, None)
+    potentials = boolean.recursion(jnp.asarray(truth), jnp.asarray(uniform), 10, 1.5, 0.0, None, boolean.log_product)
     np.testing.assert_allclose(np.exp(boolean.listener_at(potentials, 10)), listener, atol=1e-6)
     np.testing.assert_allclose(np.exp(boolean.speaker_at(potentials, 10)), speaker.T, atol=1e-6)
 
@@ -131,8 +131,8 @@ def test_the_program_does_not_grow_with_depth():
 def test_out_of_its_range_the_general_path_takes_over():
     truth, log_prior, cost = case(64, 64)
     truth, log_prior, cost = arrays(jnp.float32, truth, log_prior, cost)
-    assert not boolean.is_exact(boolean.recursion(truth, log_prior, 10, 1000.0, cost, None))
-    assert boolean.is_exact(boolean.recursion(truth, log_prior, 10, 1.0, cost, None))
+    assert not boolean.is_exact(boolean.recursion(truth, log_prior, 10, 1000.0, cost, None, boolean.log_product))
+    assert boolean.is_exact(boolean.recursion(truth, log_prior, 10, 1.0, cost, None, boolean.log_product))
     expected = general(truth, log_prior, 10, 1000.0, cost)
     for ours, theirs in zip(agents.recursion(truth, log_prior, 10, 1000.0, cost), expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -231,6 +231,52 @@ def test_float32_gradients_are_near_the_general_path_in_float64(alpha, depth):
         for ours, theirs in zip(small, large, strict=True):
             assert np.isfinite(ours).all()
             np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-5 * (1 + np.abs(theirs).max()))
+
+
+@pytest.mark.parametrize(
+    "dtype, depth, alpha",
+    [
+        ("float32", 5, 10.0),
+        ("float32", 5, 50.0),
+        ("float32", 3, 300.0),
+        ("float64", 5, 1000.0),
+        ("float64", 10, 50.0),
+        ("float64", 10, 300.0),
+    ],
+)
+def test_gradients_where_cotangents_grow_large(dtype, depth, alpha):
+    truth, log_prior, cost = case(64, 64, 0.3, seed=7)
+
+    def gradients(run, dtype):
+        t, p, c, a = arrays(dtype, truth, log_prior, 0.1 * cost, alpha)
+        loss = lambda a, p, c: jnp.exp(run(t, p, depth, a, c))[3].max()  # noqa: E731
+        return jax.jit(jax.grad(loss, (0, 1, 2)))(a, p, c)
+
+    with jax.enable_x64(dtype == "float64"):
+        ours = gradients(agents.listener, dtype)
+    with jax.enable_x64(True):
+        for one, other in zip(ours, gradients(lambda *a: general(*a).log_listeners[-1], "float64"), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-3)
+
+
+@pytest.mark.parametrize("alpha, depth", [(0.0, 3), (1.0, 2), (1.0, 5), (50.0, 2)])
+def test_gradient_where_the_only_utterance_of_a_meaning_is_illegal(alpha, depth):
+    truth, log_prior, cost = case(64, 64, seed=8)
+    truth[:, 5], truth[9] = False, False
+    truth[9, 5] = True
+    legal = np.arange(64) != 9
+    with jax.enable_x64(True):
+        truth, log_prior, cost, alpha, legal = arrays(jnp.float64, truth, log_prior, cost, alpha, legal)
+        assert boolean.is_exact(boolean.recursion(truth, log_prior, depth, alpha, cost, legal, boolean.log_product))
+
+        def gradients(run):
+            loss = lambda a, p, c: jnp.sum(jnp.exp(run(a, p, c)) ** 2)  # noqa: E731
+            return jax.jit(jax.grad(loss, (0, 1, 2)))(alpha, log_prior, cost)
+
+        ours = gradients(lambda a, p, c: agents.listener(truth, p, depth, a, c, legal, allow_empty=True))
+        theirs = gradients(lambda a, p, c: general(truth, p, depth, a, c, legal).log_listeners[-1])
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 
 
 def test_second_derivatives():

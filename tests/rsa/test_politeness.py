@@ -267,10 +267,10 @@ def test_errors_name_the_meaning():
     with pytest.raises(ValueError, match="meaning 1 has no utterance"):
         politeness.polite_speaker(literal, zero, 0.5, 1.0)
     assert (politeness.polite_speaker(literal, zero, 0.5, 1.0, allow_empty=True)[1] == -jnp.inf).all()
-    with pytest.raises(ValueError, match="weight, meaning 0, 1 has no utterance"):
+    with pytest.raises(ValueError, match="at weight 0, meaning 1 has no utterance"):
         politeness.polite_listener(literal, half, zero, jnp.array([0.5, 1.0]), half, 1.0)
     with pytest.raises(ValueError, match="over the weights, not 1"):
         politeness.polite_listener(literal, half, zero, jnp.array([0.5, 1.0]), zero, 1.0)
     joint = jnp.array(log([[[1.0, 0.0]]]), jnp.float32)
-    with pytest.raises(ValueError, match="weight, meaning 0, 1 has no utterance"):
+    with pytest.raises(ValueError, match="at weight 0, meaning 1 has no utterance"):
         politeness.self_presenting_speaker(joint, zero, Goals(1.0, 0.0, 0.0), 1.0)

@@ -395,7 +395,7 @@ def test_errors_name_what_is_wrong():
     log_listener = jnp.array(log([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]))
     with pytest.raises(ValueError, match="class 1 of the question has no utterance"):
         projection.qud_speaker(log_listener, np.array([0, 0, 1]), 1.0)
-    with pytest.raises(ValueError, match="question, meaning 1, 2 has no utterance"):
+    with pytest.raises(ValueError, match="under question 1, meaning 2 has no utterance"):
         projection.qud_speakers(log_listener, [np.array([0, 1, 1]), np.array([0, 0, 1])], 1.0)
     with pytest.raises(ValueError, match=r"shape \(2,\) for 3 meanings"):
         projection._checked(np.array([0, 1]), 3)

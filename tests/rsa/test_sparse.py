@@ -28,7 +28,9 @@ def test_pairs_equal_the_matrix(alpha, graded):
     shuffled = np.random.default_rng(1).permutation(len(u))
     lexicon = sparse.from_pairs(u[shuffled], m[shuffled], degree.shape, degree[u, m][shuffled])
     with jax.enable_x64(True):
-        lexicon = lexicon._replace(
+        made = sparse.from_pairs(u[shuffled], m[shuffled], degree.shape, degree[u, m][shuffled])
+        assert made.log_truth.dtype == jnp.float64
+        lexicon = made._replace(
             log_truth=jnp.log(jnp.where(lexicon.meaning >= 0, degree[np.arange(12)[:, None], lexicon.meaning], 0.0))
         )
         log_prior, cost = jnp.asarray(log_prior), jnp.asarray(cost)
@@ -91,7 +93,7 @@ def test_errors_name_the_pair(pairs, message):
 
 def test_prior_and_depth_are_checked():
     lexicon = sparse.from_boolean(np.eye(3))
-    with pytest.raises(ValueError, match="2 entries for 3 meanings"):
+    with pytest.raises(ValueError, match=r"shape \(2,\) for 3 meanings"):
         sparse.recursion(lexicon, jnp.log(jnp.array([0.5, 0.5])), 1)
     with pytest.raises(ValueError, match="depth=0"):
         sparse.recursion(lexicon, jnp.log(jnp.full(3, 1 / 3)), 0)

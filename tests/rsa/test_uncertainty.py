@@ -406,9 +406,9 @@ def test_gradient_is_finite_where_a_meaning_cannot_be_said():
 def test_errors_say_what_is_wrong():
     half = jnp.full(2, -jnp.log(2.0))
     lexica = jnp.stack([from_boolean([[1, 1], [0, 1]]), jnp.array([[0.0, -jnp.inf], [0.0, -jnp.inf]])])
-    with pytest.raises(ValueError, match="lexicon, meaning 1, 1: no legal utterance"):
+    with pytest.raises(ValueError, match="in lexicon 1, meaning 1 has no legal utterance"):
         uncertainty.lexicon_speakers(lexica, half)
-    with pytest.raises(ValueError, match="lexicon, utterance 1, 1: true of no possible meaning"):
+    with pytest.raises(ValueError, match="in lexicon 1, utterance 1 is true of no possible meaning"):
         uncertainty.lexicon_speakers(lexica.at[1, 1].set(-jnp.inf), half)
     with pytest.raises(ValueError, match="sums to 2 over the lexicons"):
         uncertainty.anxious_listener(jnp.zeros((2, 2, 1)), half, jnp.zeros(2))
