@@ -19,6 +19,7 @@ from otherminds.tom.minds.reference.registry import named
 
 folder = Path("people_and_models")
 folder.mkdir(exist_ok=True)
+(folder / "log.jsonl").unlink(missing_ok=True)  # of an earlier call; an import writes over no log
 random = np.random.default_rng(0)
 items = [simple_implicature(random, name=str(number)) for number in range(20)]
 write_items(folder / "items.csv", items)

@@ -16,14 +16,17 @@ def test_models_of_rational_speech_acts(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "listener.png").stat().st_size > 5_000
 
 
-def test_a_new_game(capsys):
+def test_a_new_game(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     text = (DOCS / "new_game.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-    assert len(blocks) >= 4 and len(text.splitlines()) < 100
+    assert len(blocks) == 3 and len(text.splitlines()) < 100
     names: dict = {}
     for block in blocks:
         exec(compile(block, "docs/new_game.md", "exec"), names)
-    understood = float(re.search(r"understood: (\d+)%", capsys.readouterr().out)[1])
+    said = capsys.readouterr().out
+    understood = float(re.search(r"understood: (\d+)%", said)[1])
     assert 50 < understood < 100
+    assert re.findall(r"people under (\S+): -\d", said) == ["pragmatic", "hasty", "uniform"]
     for path in re.findall(r"`((?:games|tom)/[\w/]+(?:\.py)?)`", text):
         assert (DOCS.parent / path).exists(), path

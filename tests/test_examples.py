@@ -17,6 +17,15 @@ def test_example(path, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.strip()
 
 
+def test_people_and_models_runs_again_in_its_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    told = []
+    for _ in range(2):
+        runpy.run_path(str(ROOT / "examples/people_and_models.py"), run_name="__main__")
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+
+
 def test_overheard_with_few_games(tmp_path, capsys):
     example = runpy.run_path(str(ROOT / "examples/overheard.py"))
     records = example["main"](tmp_path, games=20, pools=(25, 400), interceptors=("bayesian",))

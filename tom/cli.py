@@ -78,6 +78,8 @@ def main() -> None:
     otherminds simulate decrypto --games 10000  minds alone
     otherminds import reference --items ...     other people's recordings
     otherminds compare runs/*/log.jsonl         every decision under every mind
+
+    Exit codes: 0 done, 1 finished with failed games, 2 a wrong call.
     """
     cache = os.environ.get("JAX_COMPILATION_CACHE_DIR")
     if cache is None:  # compiled programs are kept between calls
@@ -194,6 +196,12 @@ def import_() -> None:
     "--scores", multiple=True, type=click.Path(), help="CSV of a language model's scores of every option. Repeatable."
 )
 @click.option("--tokens", type=click.Path(), help="CSV of each option's tokens: scores become means a token.")
+@click.option(
+    "--name",
+    default="people",
+    show_default=True,
+    help="What the people are called. Imports of different names can be compared together.",
+)
 @click.option("--out", required=True, type=click.Path(), help="Folder of the log.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def import_reference(**options: Any) -> None:

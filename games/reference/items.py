@@ -1,7 +1,10 @@
 """Objects and words: what an item of a reference game is, and generators of the usual kinds."""
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Bool
@@ -68,6 +71,19 @@ def object_text(features: Sequence[str]) -> str:
     head, rest = " ".join(features[:2]), features[2:]
     article = "an" if head[0] in "aeiou" else "a"
     return f"{article} {head}" + (f" with {' and '.join(rest)}" if rest else "")
+
+
+def stands_in(word: str, text: str) -> bool:
+    """Whether a word, which may be a phrase such as "with stripes", stands whole in an object's text, in any case."""
+    phrase, whole = text_tokens(word), text_tokens(text)
+    return bool(phrase) and any(whole[place : place + len(phrase)] == phrase for place in range(len(whole)))
+
+
+@lru_cache(maxsize=65536)
+def text_tokens(text: str) -> tuple[str, ...]:
+    """The words and signs of a text in lower case; "polka-dots" is one."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return tuple(re.findall(r"\w+(?:['’-]\w+)*|[^\w\s]", plain))
 
 
 def truths(

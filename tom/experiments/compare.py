@@ -70,7 +70,7 @@ class Row:
     role: str
     agent: str
     mind: str
-    decisions: int  # answered
+    decisions: int  # that are scored, failed ones included
     failed: int  # no answer: scored as what is impossible
     unknown: int  # decisions with no hint that a mind knows: left out of the scores
     log_score: float  # mean over decisions, failed ones included, nats
@@ -202,7 +202,7 @@ def compare(
         shadows[role, UNIFORM] = Shadow(even, even, first.set_size)
         for agent in dict.fromkeys(agents[role] for agents in games.agents):
             of_agent = [_row(games, role, agent, spec, shadows[role, spec], lapse) for spec in (*minds[role], UNIFORM)]
-            scored = [row.log_score for row in of_agent if not np.isnan(row.log_score)]
+            scored = [row.log_score for row in of_agent if row.decisions > row.failed]
             rows += [Row(**{**vars(row), "best": bool(scored) and row.log_score == max(scored)}) for row in of_agent]
     return rows, shadows
 
@@ -235,7 +235,7 @@ def _row(games: Games, role: Role, agent: str, spec: str, shadow: Shadow, lapse:
         role=role.name.lower(),
         agent=agent,
         mind=spec,
-        decisions=int(scored.sum()),
+        decisions=int(scored.sum() + failed.sum()),
         failed=int(failed.sum()),
         unknown=int(unknown.sum()),
         log_score=float(scores.mean()) if scores.size else float("nan"),

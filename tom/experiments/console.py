@@ -72,6 +72,30 @@ def progress_bar(description: str, total: int) -> Iterator[Any]:
         yield lambda steps=1: bar.update(task, advance=steps)
 
 
+@contextmanager
+def slow_progress(description: str) -> Iterator[Callable[[], None]]:
+    """Tells on stderr how far something has come that is mostly over at once, from two seconds after it began on.
+
+    Yields a function that counts one more.
+    """
+    terminal = Console(stderr=True).is_terminal
+    before, after, pause = ("\r", "", 0.2) if terminal else ("", "\n", 5.0)
+    count, told = 0, 0.0
+
+    def tell() -> None:
+        nonlocal count, told
+        count += 1
+        if count == 1:
+            told = time.monotonic() + 2 - pause
+        if time.monotonic() - told > pause:
+            told = time.monotonic()
+            click.echo(f"{before}{description}: {count:,}{after}", err=True, nl=False)
+
+    yield tell
+    if terminal:
+        click.echo("\r\033[K", err=True, nl=False)
+
+
 def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any) -> bool:
     """`otherminds run decrypto`. Returns whether a game finished with a failed answer.
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_serializer
 
 SCHEMA_VERSION = 1
+THERE_ALREADY = "{path}: there is a log already; give another --out, or remove it"
 
 
 class JournalError(ValueError):
@@ -167,7 +168,7 @@ def write_whole(path: Path, lines: Iterable[Line]) -> None:
     Raises: JournalError if there is a log already; OSError if it cannot be written.
     """
     if path.exists():
-        raise JournalError(f"{path}: there is a log already; give another --out, or remove it")
+        raise JournalError(THERE_ALREADY.format(path=path))
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:

@@ -1,5 +1,6 @@
 """The log of one run, whatever the game: what it holds, line by line checked that it could come at its place."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -10,6 +11,8 @@ from otherminds.tom.experiments import journal
 
 Made = dict[tuple[int, Any], journal.Decision]
 """The decisions of one game, by turn and role."""
+
+ROUNDING = 1e-4
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,10 @@ def game_of(path: Path, known: Mapping[str, Any], otherwise: str = "decrypto") -
     return first.game
 
 
-def read_log(path: Path, rules: LogRules) -> Log:
+def read_log(path: Path, rules: LogRules, on_line: Callable[[], None] | None = None) -> Log:
     """Reads the log of one run; a last line cut short by a kill is left out.
 
+    on_line: called after each line, for a progress bar.
     Raises: JournalError naming file and line for what is no line of a log, and for one that cannot come at its
         place: another game, a second run, a game dealt twice or not by the rules, a decision that nobody could make
         there, or of another agent, or made twice; a game that ends without being played.
@@ -66,6 +70,8 @@ def read_log(path: Path, rules: LogRules) -> Log:
             _add(log, line, number, rules)
         except ValueError as error:
             raise journal.JournalError(f"{path}, line {number}: {error}") from None
+        if on_line is not None:
+            on_line()
     return log
 
 
@@ -96,6 +102,7 @@ def _add(log: Log, line: journal.AnyLine, number: int, rules: LogRules) -> None:
             role = rules.roles[line.role.upper()]
             if (line.turn, role) in made:
                 raise ValueError(f"{who} decides twice in turn {line.turn}")
+            _check_stated(line, who)
             rules.check_decision(line, deal, made)
             made[line.turn, role] = line
             log.numbers[line.game_id, line.turn, role] = number
@@ -111,6 +118,20 @@ def _add(log: Log, line: journal.AnyLine, number: int, rules: LogRules) -> None:
                     f"the run is over with {line.games} games, but {len(log.over)} of {len(log.deals)} games are"
                 )
             log.complete = True
+
+
+def _check_stated(line: journal.Decision, who: str) -> None:
+    """The probabilities that an agent states, of any game. They may be of float32, and so a little off."""
+    stated, log_p = line.probabilities, line.log_probability
+    if stated is not None:
+        total = math.fsum(stated.values())
+        if not all(0 <= p <= 1 + ROUNDING for p in stated.values()) or not abs(total - 1) <= ROUNDING:
+            raise ValueError(f"{who} states probabilities that are none: they must be from 0 to 1, and sum to 1")
+    if log_p is not None:
+        due = stated.get(line.action, 0.0) if stated is not None and isinstance(line.action, str) else None
+        if not log_p <= ROUNDING or (due is not None and abs(math.exp(log_p) - due) > ROUNDING):
+            expected = "at most 0" if due is None else f"the log of {due:.4g}, which it states"
+            raise ValueError(f"{who} has the log-probability {log_p}; it must be {expected}")
 
 
 def _playing(log: Log, game_id: str) -> None:

@@ -186,7 +186,7 @@ def _panel(role: str, rows: Sequence[Row]) -> _Panel:
     labels = []
     for agent, row in agents.items():
         notes = [f"{row.failed} failed"] * (row.failed > 0) + [f"{row.unknown} left out"] * (row.unknown > 0)
-        label = f"{wrapped(agent, 26)}\nn = {row.decisions + row.failed:,}"
+        label = f"{wrapped(agent, 26)}\nn = {row.decisions:,}"
         labels.append(f"{label} ({', '.join(notes)})" if notes else label)
     return _Panel(role, rows, list(agents), minds, labels, [max(0.56, _height(label) + 0.16) for label in labels])
 

@@ -34,6 +34,8 @@ def _check_decision(line: journal.Decision, deal: journal.GameBegun, made: Made)
         before.append((line.turn, Role.ENCODER))
     if not 0 <= line.turn < len(deal.codes) or not made.keys() >= set(before):
         raise ValueError(f"{who} decides in turn {line.turn}, which is not played yet")
+    if line.probabilities is not None and not (role != Role.ENCODER and line.probabilities.keys() <= CODE_INDEX.keys()):
+        raise ValueError(f"{who} states probabilities of {', '.join(line.probabilities)}, which are not all codes")
     if line.action is None:
         return
     if role == Role.ENCODER:

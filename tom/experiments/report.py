@@ -159,7 +159,7 @@ class Verdict(NamedTuple):
     agent: str
     rows: list[Row]  # the best first
     gains: dict[str, float]
-    best: list[str]  # the best minds but the uniform one; several if they are equal; empty if nothing was scored
+    best: list[str]  # the best minds but the uniform one; several if they are equal; empty if no answer counts
     count: int  # decisions scored, failed ones among them
     gain: float  # of the best
     error: float  # standard error of the gain over games; NaN with one game
@@ -176,7 +176,7 @@ def verdict(games: Games, rows: Iterable[Row], shadows: Shadows, role: Role, age
     for row in own:
         scores = decision_scores(games, role, agent, shadows[role, row.mind], lapse)
         gains[row.mind], errors[row.mind] = mean_and_error(scores - even)
-    minds = [row for row in own if row.mind != UNIFORM and math.isfinite(row.log_score)]
+    minds = [row for row in own if row.mind != UNIFORM and row.decisions > row.failed]
     best = [row.mind for row in minds if math.isclose(row.log_score, minds[0].log_score, abs_tol=1e-9)]
     others = minds[len(best) :]
     return Verdict(
@@ -364,6 +364,8 @@ def visible(text: str) -> str:
 
     Players' text could otherwise turn the direction of a line, or hide a part of it.
     """
+    if text.isprintable():
+        return text
     return "".join(
         char if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs") else f"\\u{ord(char):04x}"
         for char in text
@@ -423,10 +425,11 @@ def data_uri(path: Path) -> str:
 # --- CSV ------------------------------------------------------------------------------------------------------------
 
 
-def write_scores(path: Path, rows: Sequence[Row]) -> None:
-    """The rows as CSV, a column for each field."""
+def write_scores(path: Path, rows: Sequence[Row], role: str = "role") -> None:
+    """The rows as CSV, a column for each field. role: what the column of roles is called."""
     names = [field.name for field in fields(Row)]
-    write_csv(path, names, ([getattr(row, name) for name in names] for row in rows))
+    head = [role if name == "role" else name for name in names]
+    write_csv(path, head, ([getattr(row, name) for name in names] for row in rows))
 
 
 def write_decisions(path: Path, games: Games, shadows: Shadows) -> None:

@@ -58,7 +58,12 @@ def validate_log(path: Path) -> str:
                 )
     decisions = [line for made in log.decisions.values() for line in made.values()]
     failed = sum(line.action is None for line in decisions)
-    state = "complete" if log.complete else "not finished; the same command goes on with it"
+    if log.complete:
+        state = "complete"
+    elif log.begun.config.get("source") == "import":
+        state = "cut short; delete it and import the recordings again"
+    else:
+        state = "not finished; the same command goes on with it"
     return (
         f"{path}: valid, schema version {journal.SCHEMA_VERSION}; {len(log.over)} of {len(log.deals)} games over, "
         f"{len(decisions)} decisions, {failed} failed answers; {state}"

@@ -42,7 +42,7 @@ FIGURES = {
     "heat maps": (
         plots.mind_heat_maps,
         [
-            row(role, agent, mind, score, decisions=5, failed=1, best=score == -1.0)
+            row(role, agent, mind, score, decisions=6, failed=1, best=score == -1.0)
             for role in ("encoder", "decoder", "interceptor")
             for agent in ("baseline", LONG, ODD)
             for mind, score in ((UNIFORM, -3.2), ("literal", -1.0), (SPEC, -6.5), ("baseline", -3.0))

@@ -171,6 +171,25 @@ def test_what_is_tampered_with_is_found(log, tamper, where, what):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("number", "fields", "message"),
+    [
+        (4, {"probabilities": {"1-2-3": 0.5, "1-2-4": 0.4}}, "states probabilities that are none"),
+        (4, {"probabilities": {"1-2-3": 1.5, "1-2-4": -0.5}}, "states probabilities that are none"),
+        (4, {"probabilities": {"1-1-1": 1.0}}, "states probabilities of 1-1-1, which are not all codes"),
+        (3, {"probabilities": {"1-2-3": 1.0}}, "states probabilities of 1-2-3, which are not all codes"),
+        (3, {"log_probability": 0.1}, "log-probability 0.1; it must be at most 0"),
+        (4, {"probabilities": {CODES_IN_WORDS[0]: 1.0}, "log_probability": -1.0}, "it must be the log of 1, which it"),
+    ],
+)
+def test_probabilities_that_are_none_are_found(log, number, fields, message):
+    lines = lines_of(log)
+    lines[number - 1] |= fields
+    rewrite(log, lines)
+    with pytest.raises(journal.JournalError, match=f"^{log}, line {number}: .*{message}"):
+        validate_log(log)
+
+
 def test_a_game_that_goes_on_after_its_end_is_found(tmp_path):
     log = good_log(tmp_path / "log.jsonl", continue_after_loss=True)
     lines = lines_of(log)

@@ -4,7 +4,7 @@ The likelihood of every fit is the mind's own `log_policy`, error rate included.
 an error picks each kind alike. A failed answer has the probability of what only the error rate allows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -39,9 +39,10 @@ class Fit:
 
     condition: str
     agent: str
-    mind: str
+    mind: str  # without the alpha and the lapse with which it was written, since these are fitted
     method: str  # "item", or how a language model's scores of all items became one prediction
     decisions: int  # failed ones included
+    failed: int
     posterior: Posterior
     log_score: float  # mean over decisions at the mode, nats
 
@@ -64,7 +65,7 @@ class Comparison(NamedTuple):
     """Everything that is said of some logs of reference games."""
 
     rows: list[Row]  # every agent under every mind, all with one lapse
-    fits: list[Fit]  # of minds to every agent
+    fits: list[Fit]  # of minds to every agent with an answer that did not fail
     models: list[Fit]  # of language models to every agent who states no probabilities
     points: list[Point]  # of the fits that a picture is drawn of
     log_policies: dict[tuple[Role, str], Float[np.ndarray, "Q K"]]  # of minds as they are named, without a lapse
@@ -140,7 +141,7 @@ def _for_each(params: Any, count: int) -> Any:
 
 def compare(
     agents: Sequence[Answers],
-    minds: dict[Role, Sequence[str]] | None = None,
+    minds: Mapping[Role, Sequence[str | NamedMind]] | None = None,
     *,
     lapse: float = LAPSE,
     prior: Prior = PRIOR,
@@ -149,18 +150,20 @@ def compare(
 ) -> Comparison:
     """Sets agents beside minds, and language models beside the agents who state no probabilities (people).
 
-    minds: specs by role; DEFAULT_MINDS where a role has none. A uniform mind is always among them.
-    lapse: of every mind in `rows`, above 0 and at most 1; the fits have their own.
+    minds: by role, as they are written or `NamedMind`s of one's own; DEFAULT_MINDS where a role has none. A uniform
+        mind is always among them.
+    lapse: of every mind in `rows`, whatever its params say, above 0 and at most 1; the fits have their own.
     join: how the scores of options of one kind become one in `models`: "sum" of their probabilities, or "product".
     on_fit: called after each fit, for a progress bar.
-    An agent that states probabilities counts by them: its score is the mean over decisions of sum_k p_k log q_k.
-    Raises: ValueError for a lapse out of range or an unknown join; UnknownMind.
+    An agent that states probabilities counts by them: its score is the mean over decisions of sum_k p_k log q_k. To an
+    agent whose answers all failed nothing is fitted, and no mind explains it best.
+    Raises: ValueError for a lapse out of range, an unknown join, and what `chosen_minds` refuses; UnknownMind.
     """
     if not 0 < lapse <= 1:
         raise ValueError(f"lapse={lapse}: it is a probability above 0 (without it one odd choice settles all)")
     if join not in JOINS:
         raise ValueError(f"join={join!r}: there are {' and '.join(JOINS)}")
-    chosen = {role: [named(spec, role) for spec in specs] for role, specs in _with_defaults(minds).items()}
+    chosen = chosen_minds(minds)
     rows: list[Row] = []
     fits: list[Fit] = []
     models: list[Fit] = []
@@ -173,18 +176,21 @@ def compare(
             continue
         questions = own[0].questions
         for model in chosen[role]:
-            log_policies[role, model.spec] = policies(model.mind, model.params, questions)
+            log_policies[role, model.spec] = policies(model.mind, model.params._replace(lapse=0.0), questions)
         there = questions.actions.any(-1)
         log_policies[role, UNIFORM] = np.where(there, -np.log(there.sum(1, keepdims=True)), -np.inf)
         for agent in own:
             rows += _rows(agent, [(model.spec, log_policies[role, model.spec]) for model in chosen[role]], lapse)
-            for model in chosen[role]:
+            if not agent.answered.any():
+                continue
+            drawn = False
+            for model in _fitted_once(chosen[role]):
                 fits.append(_fit_of_mind(agent, model, prior))
+                if model.rational and not drawn:
+                    points += _points(agent, model, fits[-1])
+                    drawn = True
                 done()
-            drawn = next((n for n, model in enumerate(chosen[role]) if model.rational), None)
-            if drawn is not None:
-                points += _points(agent, chosen[role][drawn], fits[len(fits) - len(chosen[role]) + drawn])
-        for person in (agent for agent in own if agent.log_scores is None):
+        for person in (agent for agent in own if agent.log_scores is None and agent.answered.any()):
             for scorer in (agent for agent in own if agent.log_scores is not None):
                 made, drawn = _fits_of_model(person, scorer, prior, join, done)
                 models += made
@@ -192,17 +198,37 @@ def compare(
     return Comparison(rows, fits, models, points, log_policies)
 
 
-def fits_to_make(agents: Sequence[Answers], minds: dict[Role, Sequence[str]] | None) -> int:
+def fits_to_make(agents: Sequence[Answers], minds: Mapping[Role, Sequence[str | NamedMind]] | None) -> int:
     """How many fits `compare` makes at most."""
-    wanted, count = _with_defaults(minds), 0
+    wanted, count = chosen_minds(minds), 0
     for role in Role:
-        own = [agent.log_scores is not None for agent in agents if agent.questions.role == role]
-        count += len(own) * len(wanted[role]) + own.count(False) * own.count(True) * len(METHODS)
+        own = [a.log_scores is not None for a in agents if a.questions.role == role and a.answered.any()]
+        count += len(own) * len(_fitted_once(wanted[role])) + own.count(False) * own.count(True) * len(METHODS)
     return count
 
 
-def _with_defaults(minds: dict[Role, Sequence[str]] | None) -> dict[Role, Sequence[str]]:
-    return DEFAULT_MINDS | {role: specs for role, specs in (minds or {}).items() if specs}
+def chosen_minds(minds: Mapping[Role, Sequence[str | NamedMind]] | None) -> dict[Role, list[NamedMind]]:
+    """The minds of each role, in their order; DEFAULT_MINDS where a role has none.
+
+    Raises: ValueError for a spec with a lapse, and for two minds of one name; UnknownMind.
+    """
+    found = {}
+    for role, asked in (DEFAULT_MINDS | {role: asked for role, asked in (minds or {}).items() if asked}).items():
+        own = [named(each, role) if isinstance(each, str) else each for each in asked]
+        for each, model in zip(asked, own, strict=True):
+            if isinstance(each, str):
+                options = (part.partition("=")[0].strip() for part in each.partition(":")[2].split(","))
+                if "lapse" in options:
+                    raise ValueError(f"{each!r}: leave lapse out here; --lapse sets it for all minds")
+            if model.spec == UNIFORM or [other.spec for other in own].count(model.spec) > 1:
+                raise ValueError(f"{role.name.lower()} {model.spec!r}: another mind has this name; give each its own")
+        found[role] = own
+    return found
+
+
+def _fitted_once(minds: Sequence[NamedMind]) -> list[NamedMind]:
+    """Those that differ in more than alpha and lapse, which are fitted."""
+    return list({model.fitted: model for model in reversed(minds)}.values())[::-1]
 
 
 def scores(agent: Answers, log_p: Float[np.ndarray, "Q K"], lapse: float) -> Float[np.ndarray, " D"]:
@@ -221,14 +247,14 @@ def _rows(agent: Answers, minds: Sequence[tuple[str, np.ndarray]], lapse: float)
         each = scores(agent, log_p, lapse)
         sizes = there.sum(1)[agent.question]
         best = lapsed(log_p.max(1)[agent.question], sizes, lapse)
-        answered = agent.taken != NO_ANSWER
+        answered = agent.answered
         ruled_out = np.isneginf(log_p[agent.question, np.maximum(agent.taken, 0)]) & answered
         rows.append(
             Row(
                 role=CONDITIONS[agent.questions.role],
                 agent=agent.agent,
                 mind=spec,
-                decisions=int(answered.sum()),
+                decisions=len(answered),
                 failed=int((~answered).sum()),
                 unknown=0,
                 log_score=float(each.mean()),
@@ -237,18 +263,19 @@ def _rows(agent: Answers, minds: Sequence[tuple[str, np.ndarray]], lapse: float)
             )
         )
     top = max(row.log_score for row in rows)
-    return [Row(**{**vars(row), "best": row.log_score > top - TIE}) for row in rows]
+    scored = bool(agent.answered.any())
+    return [Row(**{**vars(row), "best": scored and row.log_score > top - TIE}) for row in rows]
 
 
 def _fit_of_mind(agent: Answers, model: NamedMind, prior: Prior) -> Fit:
     found = fit(model.mind, model.params, agent.questions, agent.counts, agent.failed, prior)
-    return _named(agent, model.spec, "item", found)
+    return _named(agent, model.fitted, "item", found)
 
 
 def _named(agent: Answers, mind: str, method: str, found: Posterior) -> Fit:
-    decisions = len(agent.taken)
+    decisions, failed = len(agent.taken), int((~agent.answered).sum())
     condition = CONDITIONS[agent.questions.role]
-    return Fit(condition, agent.agent, mind, method, decisions, found, found.log_likelihood / decisions)
+    return Fit(condition, agent.agent, mind, method, decisions, failed, found, found.log_likelihood / decisions)
 
 
 # --- language models as models of people ----------------------------------------------------------------------------
@@ -261,12 +288,14 @@ def kind_scores(scorer: Answers, join: str) -> Float[np.ndarray, "Q K"]:
         Franke, Tsvilodub & Carcassi (2024) fitted production.
     """
     scored, members = scorer.log_scores[:, None], scorer.questions.actions
-    there = members.any(-1)
+    missing = members & np.isnan(scored)
+    known = members & ~missing
     if join == "product":
-        joined = np.where(members, scored, 0.0).sum(-1)
+        joined = np.where(known, scored, 0.0).sum(-1)
     else:
-        joined = np.logaddexp.reduce(np.where(members, scored, -np.inf), -1)
-    return np.where(there, joined, -np.inf)
+        joined = np.logaddexp.reduce(np.where(known, scored, -np.inf), -1)
+    joined = np.where(members.any(-1), joined, -np.inf)
+    return np.where(missing.any(-1), np.nan, joined)
 
 
 def predictions(
@@ -333,7 +362,7 @@ def subset(questions: Questions, places: np.ndarray) -> Questions:
 def _points(agent: Answers, model: NamedMind, of: Fit) -> list[Point]:
     params = model.params._replace(alpha=of.posterior.alpha.mode, lapse=of.posterior.lapse.mode)
     counts = agent.counts
-    return _points_at(agent, model.spec, agent.questions, counts, policies(model.mind, params, agent.questions))
+    return _points_at(agent, model.fitted, agent.questions, counts, policies(model.mind, params, agent.questions))
 
 
 def _points_at(agent: Answers, mind: str, questions: Questions, counts: np.ndarray, log_p: np.ndarray) -> list[Point]:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from otherminds.games.reference.rules import Role
 from otherminds.inference.grid import PRIOR
+from otherminds.tom.experiments.compare import Row
 from otherminds.tom.experiments.console import (
     LOG,
     check_folder,
@@ -20,38 +21,47 @@ from otherminds.tom.experiments.console import (
     progress_bar,
     scores_table,
     show,
+    slow_progress,
     table_of,
 )
 from otherminds.tom.experiments.defaults import split_agents
-from otherminds.tom.experiments.reference.compare import DEFAULT_MINDS, JOINS, Fit, compare, fits_to_make
+from otherminds.tom.experiments.reference.compare import DEFAULT_MINDS, JOINS, Fit, chosen_minds, compare, fits_to_make
 from otherminds.tom.experiments.reference.recordings import import_reference
-from otherminds.tom.experiments.reference.records import Answers, read_answers
+from otherminds.tom.experiments.reference.records import CONDITIONS, Answers, read_answers
 from otherminds.tom.experiments.reference.report import flattened, write_report
-from otherminds.tom.minds.reference.registry import named
 
 
 def import_recordings(
-    *, items: str, choices: str, scores: Sequence[str], tokens: str | None, out: str, as_json: bool
+    *, items: str, choices: str, scores: Sequence[str], tokens: str | None, name: str, out: str, as_json: bool
 ) -> None:
     """`otherminds import reference`.
 
     Raises: a ValueError for what the user can mend, before anything is written.
     """
     check_folder(Path(out))
-    done = import_reference(
-        Path(items),
-        Path(choices),
-        [Path(path) for path in scores],
-        None if tokens is None else Path(tokens),
-        log=Path(out) / LOG,
-    )
+    with slow_progress("writing decisions") as advance:
+        done = import_reference(
+            Path(items),
+            Path(choices),
+            [Path(path) for path in scores],
+            None if tokens is None else Path(tokens),
+            log=Path(out) / LOG,
+            name=name,
+            on_decision=advance,
+        )
     if as_json:
         print(json.dumps(asdict(done) | {"log": str(done.log)}, indent=1))
         return
     click.echo(
         f"{done.items} items, {done.people} people, {len(done.models)} language model{'s' * (len(done.models) != 1)}"
     )
-    click.echo(f"{done.decisions} decisions, {done.failed} of them failed (none of the options)")
+    click.echo(f"{done.decisions} decisions, {done.failed} failed")
+    if odd := done.failed - done.unscored:
+        click.echo(f"  {odd} response{'s' * (odd != 1)} that {'are' if odd != 1 else 'is'} none of the options:")
+        for shown in done.odd:
+            click.echo(f"    {choices}, {shown}")
+    if done.unscored:
+        click.echo(f"  {done.unscored} of a model that did not score every option (an empty cell)")
     click.echo(f"wrote {done.log}")
 
 
@@ -76,7 +86,8 @@ def compare_logs(
     join = JOINS[0] if join is None else join
     folder = Path(out) if out else None if as_json else logs[0].parent
     check_folder(folder)
-    agents, begun = read_answers(logs, every_option)
+    with slow_progress("reading lines") as advance:
+        agents, begun = read_answers(logs, every_option, advance)
     with progress_bar("fitting minds and models", fits_to_make(agents, minds)) as advance:
         comparison = compare(agents, minds, lapse=lapse, join=join, on_fit=advance)
     if as_json:
@@ -85,7 +96,7 @@ def compare_logs(
             "prior": str(PRIOR),
             "join": join,
             "kinds": _kinds(agents),
-            "scores": [asdict(row) for row in comparison.rows],
+            "scores": [_row(row) for row in comparison.rows],
             "fits": [flattened(fit) for fit in comparison.fits],
             "models": [flattened(fit) for fit in comparison.models],
         }
@@ -95,17 +106,27 @@ def compare_logs(
             "How well each mind explains each agent (nats a decision; higher is better)",
             scores_table(comparison.rows),
             "* explains the agent best. regret: below the mind's own best answer.",
-            "impossible: decisions that only the lapse allows. failed: none of the options,",
-            "scored as impossible. An agent that states probabilities counts by them.",
+            "impossible: decisions that only the lapse allows. A failed answer is none of",
+            "the options: it is scored as what only the lapse allows, under uniform too.",
+            "An agent that states probabilities counts by them.",
             f"Lapse {lapse:g} for every mind: it picks each {'option' if every_option else 'kind of answer'} alike.",
         )
-        print_fits("Alpha and error rate of each agent, by the minds fitted to it", comparison.fits)
+        if comparison.fits:
+            print_fits("Alpha and error rate of each agent, by the minds fitted to it", comparison.fits)
+        for agent in agents:
+            if not agent.answered.any():
+                who = f"{CONDITIONS[agent.questions.role]} {agent.agent}"
+                click.echo(f"{who}: nothing to fit, all {len(agent.taken)} answers failed.")
         if comparison.models:
             print_fits("Language models as models of people", comparison.models, models=True)
             click.echo(f"Options of one kind count by the {join} of their probabilities.")
     if folder is None:
         return
-    for path in write_report(folder, agents, comparison, begun, lapse=lapse, prior=PRIOR, join=join):
+    with slow_progress("writing decisions") as advance:
+        written = write_report(
+            folder, agents, comparison, begun, lapse=lapse, prior=PRIOR, join=join, on_decision=advance
+        )
+    for path in written:
         click.echo(f"wrote {path}", err=as_json)
 
 
@@ -118,7 +139,8 @@ def print_fits(title: str, fits: Sequence[Fit], models: bool = False) -> None:
         if group != before:
             if before is not None:
                 table.add_section()
-            table.add_row(Text(f"{group} ({fit.decisions})"))
+            failed = f", {fit.failed} failed" * bool(fit.failed)
+            table.add_row(Text(f"{group}\n({fit.decisions} decisions{failed})"))
         before = group
         found = fit.posterior
         matters = found.alpha_matters
@@ -134,10 +156,15 @@ def print_fits(title: str, fits: Sequence[Fit], models: bool = False) -> None:
         title,
         table,
         "Posterior means and shortest 95% intervals, exact on a grid; log score: the mean",
-        "over the decisions (their number in brackets) at the mode.",
+        "over the decisions at the mode. Failed answers count as errors.",
         *["A dash: alpha makes no difference to this mind."] * (not models),
         f"Prior: {PRIOR}.",
     )
+
+
+def _row(row: Row) -> dict[str, Any]:
+    """A row as JSON, in which roles are called conditions, as everywhere here."""
+    return {"condition" if name == "role" else name: value for name, value in asdict(row).items()}
 
 
 def _alpha(value: float) -> str:
@@ -151,7 +178,7 @@ def _kinds(agents: Sequence[Answers]) -> dict[str, Any]:
 def _minds(specs: Sequence[str]) -> dict[Role, Sequence[str]]:
     """The minds that shadow each role, from ROLE=MIND,... options.
 
-    Raises: ValueError for what is no role, UnknownMind for what is no mind.
+    Raises: ValueError for what is no role, and for a mind with a lapse; UnknownMind for what is no mind.
     """
     minds: dict[Role, Sequence[str]] = dict(DEFAULT_MINDS)
     for text in specs:
@@ -162,7 +189,5 @@ def _minds(specs: Sequence[str]) -> dict[Role, Sequence[str]]:
         if not chosen:
             raise ValueError(f"--minds {name}=: name at least one mind")
         minds[Role[name.upper()]] = chosen
-    for role, chosen in minds.items():
-        for spec in chosen:
-            named(spec, role)
+    chosen_minds(minds)
     return minds

@@ -28,22 +28,25 @@ LINE = 0.24  # inches, a row of intervals
 def scatter(points: Sequence[Point], path: Path, by: str) -> None:
     """Predicted against observed proportions, a dot for every kind of answer to every item, a panel for each pair.
 
-    Open marks are the means over items. points: of `compare.compare`.   by: "mind" or "agent", what panels are named
-    after. Raises: ValueError without points.
+    Open marks are the means over items. points: of `compare.compare`, one mind for each agent in a condition, or
+    several.   by: "mind" or "agent", what panels are named after. Raises: ValueError without points.
     """
     if not points:
         raise ValueError("points: there is none, so there is nothing to draw")
+    several = by == "mind" and len({point.agent for point in points}) > 1
     panels: dict[tuple[str, str], list[Point]] = {}
     for point in points:
-        panels.setdefault((point.condition, getattr(point, by)), []).append(point)
+        name = f"{point.agent} by {point.mind}" if several else getattr(point, by)
+        panels.setdefault((point.condition, name), []).append(point)
     kinds = list(dict.fromkeys(point.kind for point in points))
     conditions = list(dict.fromkeys(condition for condition, _ in panels))
     rows = {c: math.ceil(sum(condition == c for condition, _ in panels) / COLUMNS) for c in conditions}
-    height = 0.55 + sum(0.55 + count * (SIDE + GAP) for count in rows.values())
+    height = 0.8 + sum(0.55 + count * (SIDE + GAP) for count in rows.values())
     with new_figure(path, height) as figure:
         top = 0.1
         for condition in conditions:
             write_at(figure, 0.1, top + 0.2, condition.capitalize(), weight="bold", size=12)
+            write_at(figure, 1.6, top + 0.2, _who([p for p in points if p.condition == condition], by), size=9.5)
             names = [name for own, name in panels if own == condition]
             for number, name in enumerate(names):
                 row, column = divmod(number, COLUMNS)
@@ -60,11 +63,21 @@ def scatter(points: Sequence[Point], path: Path, by: str) -> None:
             write_at(
                 figure,
                 0.65 + number * min(1.4, (WIDTH - 1) / len(kinds)),
-                height - 0.15,
+                height - 0.4,
                 f"\N{BLACK CIRCLE} {kind}",
                 color=COLOURS[number % len(COLOURS)],
                 size=9.5,
             )
+        note = "Each dot: the answers of one kind to one item. Large open marks: means over items."
+        write_at(figure, 0.65, height - 0.15, note, size=9, color=FAINT)
+
+
+def _who(points: Sequence[Point], by: str) -> str:
+    """Whose answers are predicted, and by whom."""
+    agents, minds = (dict.fromkeys(getattr(point, field) for point in points) for field in ("agent", "mind"))
+    if by == "mind":
+        return wrapped(f"{', '.join(agents)}, predicted by each mind or model at its fit", 100).partition("\n")[0]
+    return wrapped(f"predicted by {', '.join(minds)} at its fit", 100).partition("\n")[0]
 
 
 def _panel(axes, points: Sequence[Point], kinds: Sequence[str]) -> None:
@@ -100,6 +113,8 @@ def intervals(fits: Sequence[Fit], path: Path) -> None:
         for condition in conditions:
             own = [fit for fit in fits if fit.condition == condition]
             write_at(figure, 0.1, top + 0.2, condition.capitalize(), weight="bold", size=12)
+            note = "agent, and the mind fitted to it: posterior mean and 95% interval"
+            write_at(figure, 1.6, top + 0.2, note, size=9.5)
             place = {"ylim": (len(own), 0), "yticks": []}
             alphas = new_axes(figure, 4.3, top + 0.35, 2.5, LINE * len(own), **place, xscale="log")
             alphas.set(xlim=(max(min(lows), 1e-3) * 0.8, max(highs) * 1.25), xlabel="alpha")

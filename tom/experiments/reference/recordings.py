@@ -7,6 +7,9 @@ for the objects. Choices: `subject`, `condition` (production or interpretation),
 `trial`, and `scores_` before the name of each option's column: log-probabilities in nats, up to a constant.
 Tokens: `agent`, `option`, `tokens`, the number of tokens by which an option's score is divided.
 
+A word is true of an object if it stands in the object's text, whole; it may be a phrase. Where the columns of a
+condition tell only the target, or in production not even that, every option is a kind of its own; scores need them all.
+
 What is none of an item's options is a failed answer; it stays in the log as it was.
 """
 
@@ -17,23 +20,24 @@ import importlib.metadata
 import math
 import platform
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from otherminds.games.reference.items import Item
+from otherminds.games.reference.items import Item, stands_in, text_tokens
 from otherminds.games.reference.rules import Ending, Role
 from otherminds.games.reference.text import read_object, read_word
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.reference.records import CONDITIONS, deal_json, options, replay
+from otherminds.tom.experiments.reference.records import CONDITIONS, deal_json, observed, options, replay, softmax
 
 PEOPLE = "people"
 ROLES = {condition: role for role, condition in CONDITIONS.items()}
 GLUE = {"a", "an", "the", "with", "and", "of"}
 """Words in an object's text that name no feature."""
-ITEM_COLUMNS = ("trial", "objects", "utterances", "trigger_object", "trigger_word")
+ITEM_COLUMNS = ("trial", "objects", "utterances", "trigger_object", "trigger_word", "interpretation_target")
 CHOICE_COLUMNS = ("subject", "condition", "trial", "response")
 TOKEN_COLUMNS = ("agent", "option", "tokens")
+SHOWN = 3  # responses that are none of the options, of which a user is told
 
 
 class RecordingError(ValueError):
@@ -45,7 +49,7 @@ class Recorded:
     """An item, and the name of each option in the files' columns, such as "distractor1", by place."""
 
     item: Item
-    columns: dict[Role, tuple[str, ...]]
+    columns: dict[Role, tuple[str, ...]]  # empty where the file does not say what each option is
 
 
 @dataclass(frozen=True)
@@ -57,39 +61,55 @@ class Imported:
     people: int
     models: tuple[str, ...]
     decisions: int
-    failed: int  # answers that are none of the options
+    failed: int  # answers of people that are none of the options, and of models that did not score every option
+    unscored: int  # those of models
+    odd: tuple[str, ...]  # the first responses that are none of the options, with the numbers of their lines
 
 
 def import_reference(
-    items: Path, choices: Path, scores: Sequence[Path] = (), tokens: Path | None = None, *, log: Path
+    items: Path,
+    choices: Path,
+    scores: Sequence[Path] = (),
+    tokens: Path | None = None,
+    *,
+    log: Path,
+    name: str = PEOPLE,
+    on_decision: Callable[[], None] | None = None,
 ) -> Imported:
     """Writes the log of people who chose and of language models that scored the options of the same items.
 
     choices, scores, tokens: as the module says.   log: where it goes; there must be none yet.
+    name: of the agent that the people are; logs of different names can be compared together.
+    on_decision: called after each decision that is written, for a progress bar.
     Every decision is a game of its own with one role: `speaker` in production, `listener` in interpretation. People
-    are the agent "people", each game with its subject; a model is called by its file, without "scores_". A model's
-    stated probabilities are the softmax of its scores, its action is the option that it scored highest.
+    are one agent, each game with its subject; a model is called by its file, without "scores_". A model's stated
+    probabilities are the softmax of its scores, its action is the option that it scored highest.
     Raises: RecordingError or JournalError in one line for what cannot be imported, before anything is written.
     """
+    if not name.strip():
+        raise RecordingError("--name: the people need one, such as people")
+    if log.exists():
+        raise journal.JournalError(journal.THERE_ALREADY.format(path=log))
     recorded = read_items(items)
     counts = {} if tokens is None else _read_tokens(tokens)
     sources = [items, choices, *scores, *([] if tokens is None else [tokens])]
-    lines = list(_choices(choices, recorded, items))
+    lines = list(_choices(choices, name, recorded, items))
     subjects = {deal.deal["subject"] for deal, _ in lines}
     models: dict[str, Path] = {}
+    experiment = "" if name == PEOPLE else f" / {name}"
     for path in scores:
-        name = path.stem.removeprefix("scores_")
-        if not name or name == PEOPLE or name in models:
-            raise RecordingError(f"{path}: {name!r} is already called so; give every file of scores a name of its own")
-        models[name] = path
-        lines += _scores(path, name, recorded, items, counts.get(name))
+        model = path.stem.removeprefix("scores_")
+        if not model or model == name or model in models:
+            raise RecordingError(f"{path}: {model!r} is already called so; give every file of scores a name of its own")
+        models[model] = path
+        lines += _scores(path, model, experiment, recorded, items, counts.get(model))
     if unknown := counts.keys() - models.keys():
         raise RecordingError(f"{tokens}: agent {min(unknown)!r} has no file of scores; there are {', '.join(models)}")
-    if twice := _first_twice(deal.game_id for deal, _ in lines):
-        raise RecordingError(f"{choices}: {twice} is recorded twice")
-    journal.write_whole(log, _whole(lines, sources, recorded))
-    failed = sum(decision.action is None for _, decision in lines)
-    return Imported(log, len(recorded), len(subjects), tuple(models), len(lines), failed)
+    journal.write_whole(log, _whole(lines, sources, recorded, on_decision or (lambda: None)))
+    failed = [(deal, decision) for deal, decision in lines if decision.action is None]
+    odd = [f"line {deal.episode}: {_short(made.attempts[0].text)}" for deal, made in failed if "subject" in deal.deal]
+    counted = len(recorded), len(subjects), tuple(models), len(lines), len(failed), len(failed) - len(odd)
+    return Imported(log, *counted, tuple(odd[:SHOWN]))
 
 
 def read_items(path: Path) -> dict[str, Recorded]:
@@ -105,7 +125,8 @@ def read_items(path: Path) -> dict[str, Recorded]:
             raise RecordingError(f"{where}: trial {trial!r} is there twice")
         texts, words = row["objects"].split("|"), row["utterances"].split("|")
         try:
-            plain = Item(tuple(map(_features, texts)), tuple(words), 0, 0, 0, texts=tuple(texts), name=trial)
+            features = tuple(_features(text, words) for text in texts)
+            plain = Item(features, tuple(words), 0, 0, 0, texts=tuple(texts), name=trial)
             columns = {role: _option_columns(row, role, plain) for role in Role}
             kinds = {role: tuple(re.sub(r"\d+$", "", name) for name in columns[role]) for role in Role}
             item = Item(
@@ -113,12 +134,14 @@ def read_items(path: Path) -> dict[str, Recorded]:
                 words=plain.words,
                 target=read_object(row["trigger_object"], plain),
                 heard=read_word(row["trigger_word"], plain),
-                referent=kinds[Role.LISTENER].index("target"),
+                referent=read_object(row["interpretation_target"], plain),
                 word_kinds=kinds[Role.SPEAKER],
                 object_kinds=kinds[Role.LISTENER],
                 texts=plain.texts,
                 name=trial,
             )
+            named = row.get("production_target")
+            _check_truth(item, read_word(named, plain) if named else None)
         except ValueError as error:
             raise RecordingError(f"{where}: {error}") from None
         found[trial] = Recorded(item, columns)
@@ -126,10 +149,7 @@ def read_items(path: Path) -> dict[str, Recorded]:
 
 
 def write_items(path: Path, items: Sequence[Item]) -> None:
-    """Writes generated items with kinds as such a file; each is called by its place.
-
-    Raises: ValueError for an item without kinds.
-    """
+    """Writes generated items as such a file; each is called by its place. Texts must name the objects' features."""
     rows = []
     for number, item in enumerate(items):
         row = {
@@ -138,14 +158,12 @@ def write_items(path: Path, items: Sequence[Item]) -> None:
             "utterances": "|".join(item.words),
             "trigger_object": item.texts[item.target],
             "trigger_word": item.words[item.heard],
+            "interpretation_target": item.texts[item.referent],
         }
         for role, kinds in ((Role.SPEAKER, item.word_kinds), (Role.LISTENER, item.object_kinds)):
-            if not kinds:
-                raise ValueError(f"item {item.name!r} has no kinds: its options have no columns to stand in")
-            for option, kind in zip(options(item, role), kinds, strict=True):
-                alike = kinds.count(kind) > 1
-                place = sum(name.startswith(f"{CONDITIONS[role]}_{kind}") for name in row) + 1
-                row[f"{CONDITIONS[role]}_{kind}{place if alike else ''}"] = option
+            for place, (option, kind) in enumerate(zip(options(item, role) if kinds else (), kinds, strict=True)):
+                number_of_kind = kinds[: place + 1].count(kind) if kinds.count(kind) > 1 else ""
+                row[f"{CONDITIONS[role]}_{kind}{number_of_kind}"] = option
         rows.append(row)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)), restval="")
@@ -154,7 +172,7 @@ def write_items(path: Path, items: Sequence[Item]) -> None:
 
 
 def _option_columns(row: dict[str, str], role: Role, item: Item) -> tuple[str, ...]:
-    """The name of every option's column, without the condition before it."""
+    """The name of every option's column, without the condition before it; none if they tell at most the target."""
     condition, read = CONDITIONS[role], read_word if role == Role.SPEAKER else read_object
     names: dict[int, str] = {}
     for column, value in row.items():
@@ -164,6 +182,10 @@ def _option_columns(row: dict[str, str], role: Role, item: Item) -> tuple[str, .
             if place in names:
                 raise ValueError(f"{column} is {value!r}, which is also {condition}_{names[place]}")
             names[place] = name[1]
+    if role == Role.LISTENER and "target" not in names.values():
+        raise ValueError(f"column {condition}_target is missing or empty: it says which object was meant")
+    if set(names.values()) <= {"target"}:
+        return ()
     for place, option in enumerate(options(item, role)):
         if place not in names:
             raise ValueError(f"no column {condition}_... says what the option {option!r} is")
@@ -172,14 +194,36 @@ def _option_columns(row: dict[str, str], role: Role, item: Item) -> tuple[str, .
     return tuple(names[place] for place in range(len(names)))
 
 
-def _features(text: str) -> tuple[str, ...]:
-    return tuple(word for word in re.findall(r"[\w'-]+", text.casefold()) if word not in GLUE)
+def _features(text: str, words: Sequence[str]) -> tuple[str, ...]:
+    """What an object has: the words of its text, and those of the item's words that stand in it, phrases too."""
+    plain = [token for token in text_tokens(text) if token not in GLUE and re.match(r"\w", token)]
+    return tuple(dict.fromkeys([*plain, *(word for word in words if stands_in(word, text))]))
+
+
+def _check_truth(item: Item, target_word: int | None) -> None:
+    """Words must be true of what they are said of. target_word: the best name of the target, where one is known.
+
+    Raises: ValueError for a word that is true of no object, a target word false of the target, or a word that is
+        heard false of the object that is meant by it.
+    """
+    named = item.truth
+    for word, own in zip(item.words, named, strict=True):
+        if not own.any():
+            raise ValueError(f"the word {word!r} is true of no object: it stands in none of {', '.join(item.texts)}")
+    told = ("production_target", target_word, item.target), ("trigger_word", item.heard, item.referent)
+    for column, word, thing in told:
+        if word is not None and not named[word, thing]:
+            raise ValueError(
+                f"{column} {item.words[word]!r} is false of {item.texts[thing]!r}, which it is to name: it does not "
+                "stand in its text"
+            )
 
 
 Line = tuple[journal.GameBegun, journal.Decision]
 
 
-def _choices(path: Path, recorded: dict[str, Recorded], items: Path) -> Iterable[Line]:
+def _choices(path: Path, agent: str, recorded: dict[str, Recorded], items: Path) -> Iterable[Line]:
+    seen: dict[str, int] = {}
     for number, row in _rows(path, CHOICE_COLUMNS):
         where = f"{path}, line {number}"
         if row["condition"] not in ROLES:
@@ -193,14 +237,24 @@ def _choices(path: Path, recorded: dict[str, Recorded], items: Path) -> Iterable
             action = options(item, role)[place]
         except ValueError as error:
             action, attempts = None, [journal.Attempt(text=row["response"], error=str(error))]
-        game_id = f"{PEOPLE} / subject {row['subject']} / item {item.name} / {row['condition']}"
-        deal = _deal(game_id, PEOPLE, role, item, number, row["subject"])
+        game_id = f"{agent} / subject {row['subject']} / item {item.name} / {row['condition']}"
+        if game_id in seen:
+            raise RecordingError(f"{where}: {game_id} is recorded twice, first in line {seen[game_id]}")
+        seen[game_id] = number
+        deal = _deal(game_id, agent, role, item, number, row["subject"])
         yield deal, _decision(deal, role, action, attempts=attempts)
 
 
 def _scores(
-    path: Path, agent: str, recorded: dict[str, Recorded], items: Path, tokens: dict[str, int] | None
+    path: Path, agent: str, experiment: str, recorded: dict[str, Recorded], items: Path, counts: dict[str, int] | None
 ) -> Iterable[Line]:
+    for trial, each in recorded.items():
+        for role in Role:
+            if not each.columns[role]:
+                raise RecordingError(
+                    f"{items}: trial {trial!r} has no columns {CONDITIONS[role]}_..., which say what each option is; "
+                    f"the scores in {path.name} need them"
+                )
     wanted = dict.fromkeys(
         f"scores_{CONDITIONS[role]}_{name}"
         for each in recorded.values()
@@ -221,18 +275,15 @@ def _scores(
                 column = f"scores_{CONDITIONS[role]}_{name}"
                 score = _number(row[column], f"{where}, {column}")
                 if score is not None:
-                    scores[option] = score / _tokens_of(option, tokens, agent)
-            game_id = f"{agent} / item {item.name} / {CONDITIONS[role]}"
+                    scores[option] = score / _tokens_of(option, counts, agent)
+            game_id = f"{agent}{experiment} / item {item.name} / {CONDITIONS[role]}"
             deal = _deal(game_id, agent, role, item, number, None)
             if len(scores) < len(names):  # a model that did not score every option did not choose among them
                 attempt = journal.Attempt(text=None, error="not every option has a score")
                 yield deal, _decision(deal, role, None, attempts=[attempt])
                 continue
-            best = max(scores, key=scores.__getitem__)
-            top = scores[best]
-            total = sum(math.exp(score - top) for score in scores.values())
-            p = {option: math.exp(score - top) / total for option, score in scores.items()}
-            yield deal, _decision(deal, role, best, log_probability=-math.log(total), probabilities=p, scores=scores)
+            best, p = max(scores, key=scores.__getitem__), softmax(scores)
+            yield deal, _decision(deal, role, best, log_probability=math.log(p[best]), probabilities=p, scores=scores)
 
 
 def _tokens_of(option: str, tokens: dict[str, int] | None, agent: str) -> int:
@@ -280,8 +331,11 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterable[tuple[int, dict[str, s
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
-            if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
-                raise RecordingError(f"{path}: no column {missing[0]!r}")
+            there = reader.fieldnames
+            if not there:
+                raise RecordingError(f"{path}: the file is empty")
+            if missing := [name for name in columns if name not in there]:
+                raise RecordingError(f"{path}: no column {missing[0]!r}; {_columns_found(there)}")
             count = 0
             for row in reader:
                 count += 1
@@ -298,28 +352,38 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterable[tuple[int, dict[str, s
         raise RecordingError(f"{path}: no row below the column names")
 
 
+def _columns_found(names: Sequence[str]) -> str:
+    shown = [_short(name) for name in names[:10]] + ["..."] * (len(names) > 10)
+    separated = len(names) == 1 and any(sign in names[0] for sign in ";\t|")
+    return f"the columns are {', '.join(shown)}" + "; they must be separated by commas" * separated
+
+
+def _short(text: str) -> str:
+    """A text of a file as it is quoted in one line."""
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
 def _deal(game_id: str, agent: str, role: Role, item: Item, number: int, subject: str | None) -> journal.GameBegun:
     deal = deal_json(item, role, subject)
     return journal.GameBegun(game_id=game_id, agents={role.name.lower(): agent}, seed=0, episode=number, deal=deal)
 
 
 def _decision(deal: journal.GameBegun, role: Role, action: str | None, **more) -> journal.Decision:
-    known = (
-        {"word": deal.deal["word"]} if role == Role.LISTENER else {"target": deal.deal["texts"][deal.deal["target"]]}
-    )
     (agent,) = deal.agents.values()
     return journal.Decision(
         game_id=deal.game_id,
         turn=0,
         role=role.name.lower(),
         agent=agent,
-        observation=known | {"objects": deal.deal["texts"], "words": deal.deal["words"]},
+        observation=observed(deal, role),
         action=action,
         **more,
     )
 
 
-def _whole(lines: Sequence[Line], sources: Sequence[Path], recorded: dict[str, Recorded]) -> Iterable[journal.Line]:
+def _whole(
+    lines: Sequence[Line], sources: Sequence[Path], recorded: dict[str, Recorded], done: Callable[[], None]
+) -> Iterable[journal.Line]:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     digest = hashlib.sha256(repr([each.item for each in recorded.values()]).encode()).hexdigest()
     yield journal.RunBegun(
@@ -342,9 +406,5 @@ def _whole(lines: Sequence[Line], sources: Sequence[Path], recorded: dict[str, R
             turns=1,
             failed_answers=int(decision.action is None),
         )
+        done()
     yield journal.RunOver(games=len(lines), time=now)
-
-
-def _first_twice(names: Iterable[str]) -> str | None:
-    seen: set[str] = set()
-    return next((name for name in names if name in seen or seen.add(name)), None)

@@ -1,8 +1,10 @@
 """Logs of reference games: the deal as JSON and back, what a line may hold, and every agent's decisions as arrays."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from otherminds.games.protocol import NO_ANSWER
-from otherminds.games.reference.items import KINDS, Item, truths
+from otherminds.games.reference.items import KINDS, Item, stands_in, truths
 from otherminds.games.reference.rules import (
     Context,
     Ending,
@@ -52,6 +54,17 @@ def item_of(deal: Mapping[str, Any]) -> Item:
 
     Raises: ValueError for what is no item.
     """
+    return _item(_key(deal))
+
+
+def _key(deal: Mapping[str, Any]) -> str:
+    """The same for everybody who is asked the same."""
+    return json.dumps({name: value for name, value in deal.items() if name != "subject"}, sort_keys=True)
+
+
+@lru_cache(maxsize=4096)
+def _item(key: str) -> Item:
+    deal = json.loads(key)
     try:
         words, target, word = tuple(map(str, deal["words"])), deal["target"], deal["word"]
         if type(target) is not int:
@@ -75,6 +88,23 @@ def item_of(deal: Mapping[str, Any]) -> Item:
         raise ValueError(f"the deal is no item ({error})") from None
 
 
+def observed(deal: journal.GameBegun, role: Role, made: Made | None = None) -> dict[str, Any]:
+    """What a role knows at its decision, for the log. made: the decisions before it."""
+    dealt = deal.deal
+    if role == Role.SPEAKER:
+        known = {"target": dealt["texts"][dealt["target"]]}
+    else:
+        known = {"word": made[0, Role.SPEAKER].action if "speaker" in deal.agents else dealt["word"]}
+    return known | {"objects": dealt["texts"], "words": dealt["words"]}
+
+
+def softmax(scores: Mapping[str, float]) -> dict[str, float]:
+    """The probabilities that finite scores (nats, up to a constant) stand for."""
+    top = max(scores.values())
+    total = sum(math.exp(score - top) for score in scores.values())
+    return {option: math.exp(score - top) / total for option, score in scores.items()}
+
+
 def options(item: Item, role: Role) -> tuple[str, ...]:
     """What a role may answer, as it stands in the log: the words, or the objects' texts."""
     return item.words if role == Role.SPEAKER else item.texts
@@ -86,11 +116,23 @@ def _check_deal(line: journal.GameBegun) -> None:
         raise ValueError(f"game {line.game_id!r}: the roles are {', '.join(line.agents) or 'none'}")
     deal = line.deal or {}
     try:
-        item_of(deal)
+        _check_truth(item_of(deal))
     except ValueError as error:
         raise ValueError(f"game {line.game_id!r}: {error}") from None
     if ("speaker" in line.agents) == (deal["word"] is not None):
         raise ValueError(f"game {line.game_id!r}: a word is given exactly where no speaker says it")
+
+
+@lru_cache(maxsize=4096)
+def _check_truth(item: Item) -> None:
+    """Raises: ValueError for an object whose features are not what stands in its text."""
+    for features, text in zip(item.objects, item.texts, strict=True):
+        said = {word for word in (*features, *item.words) if stands_in(word, text)}
+        if wrong := sorted(set(features) - said) or sorted(said - set(features)):
+            raise ValueError(
+                f"the object {text!r} has the features {', '.join(features)}, but {wrong[0]!r} "
+                f"{'stands' if wrong[0] in said else 'does not stand'} in its text"
+            )
 
 
 def _check_decision(line: journal.Decision, deal: journal.GameBegun, made: Made) -> None:
@@ -98,19 +140,36 @@ def _check_decision(line: journal.Decision, deal: journal.GameBegun, made: Made)
     waits = role == Role.LISTENER and "speaker" in deal.agents and (0, Role.SPEAKER) not in made
     if line.turn != 0 or waits:
         raise ValueError(f"{who} decides in turn {line.turn}, which is not played yet")
-    if line.action is not None and line.action not in options(item_of(deal.deal), role):
+    knows = observed(deal, role, made)
+    if line.observation != knows:
+        names = [*knows, *line.observation]
+        wrong = next(name for name in names if knows.get(name) != line.observation.get(name, math.nan))
+        raise ValueError(
+            f"{who} is recorded as knowing {wrong} {line.observation.get(wrong)!r}, but the game gives "
+            f"{knows.get(wrong)!r}"
+        )
+    answers = options(item_of(deal.deal), role)
+    if line.action is not None and line.action not in answers:
         raise ValueError(f"{who} answers {line.action!r}, which is none of the options")
     for given in (line.probabilities, line.scores):
-        if given is not None and not given.keys() <= set(options(item_of(deal.deal), role)):
+        if given is not None and not given.keys() <= set(answers):
             raise ValueError(f"{who}: {', '.join(given)} are not all among the options")
+    if line.scores is not None:
+        if not line.scores or not all(map(math.isfinite, line.scores.values())):
+            raise ValueError(f"{who}: the scores are not all finite numbers")
+        stated, due = line.probabilities or {}, softmax(line.scores)
+        if wrong := [text for text in due if abs(stated.get(text, math.inf) - due[text]) > 1e-4]:
+            raise ValueError(
+                f"{who} states {stated.get(wrong[0])} for {wrong[0]!r}, but by its scores that is {due[wrong[0]]:.4g}"
+            )
 
 
 REFERENCE = LogRules("reference", Role, Ending, _check_deal, _check_decision)
 
 
-def read_log(path: Path) -> Log:
+def read_log(path: Path, on_line: Callable[[], None] | None = None) -> Log:
     """Reads the log of reference games; see `logs.read_log`."""
-    return logs.read_log(path, REFERENCE)
+    return logs.read_log(path, REFERENCE, on_line)
 
 
 def replay(deal: journal.GameBegun, made: Made) -> State:
@@ -169,6 +228,11 @@ class Answers:
     log_scores: Float[np.ndarray, "Q A"] | None  # where a language model scored options, nats; NaN: not asked
 
     @property
+    def answered(self) -> Bool[np.ndarray, " D"]:
+        """[D] decisions that did not fail."""
+        return self.taken != NO_ANSWER
+
+    @property
     def counts(self) -> Float[np.ndarray, "Q K"]:
         """[Q, K] how often each kind was taken; stated probabilities count as such."""
         counts = np.zeros(self.questions.actions.shape[:2])
@@ -178,25 +242,31 @@ class Answers:
     @property
     def failed(self) -> Float[np.ndarray, " Q"]:
         """[Q] answers that failed."""
-        return np.bincount(self.question[self.taken == NO_ANSWER], minlength=len(self.questions.names)).astype(float)
+        return np.bincount(self.question[~self.answered], minlength=len(self.questions.names)).astype(float)
 
 
-def read_answers(paths: Iterable[Path], every_option: bool = False) -> tuple[list[Answers], list[journal.RunBegun]]:
+def read_answers(
+    paths: Iterable[Path], every_option: bool = False, on_line: Callable[[], None] | None = None
+) -> tuple[list[Answers], list[journal.RunBegun]]:
     """Every agent's decisions in every role, in the order of the logs, and the logs' first lines.
 
     every_option: tell every option apart. Else options of one kind count as one (a word is the target word, the
         competitor or a distractor), except in a role in which some item names no kinds.
-    Raises: JournalError for what cannot be read, a game that is in two logs, or logs without a decision.
+    on_line: called after each line that is read, for a progress bar.
+    What a language model said of the same question in several logs counts once.
+    Raises: JournalError for what cannot be read, a game that is in two logs, a language model that scored a question
+        in two ways, or logs without a decision.
     """
     paths = list(paths)
     asked: dict[Role, list[tuple[journal.GameBegun, journal.Decision]]] = {role: [] for role in Role}
     begun: list[journal.RunBegun] = []
     seen: set[str] = set()
     for path in paths:
-        log = read_log(path)
+        log = read_log(path, on_line)
         if twice := seen & log.deals.keys():
             raise journal.JournalError(
-                f"{path}: game {min(twice)!r} is in another of the logs too; compare these logs one by one"
+                f"{path}: game {min(twice)!r} is in another of the logs too; compare these logs one by one, or import "
+                "one of them under another --name"
             )
         seen |= log.deals.keys()
         begun += [log.begun] if log.begun else []
@@ -220,20 +290,16 @@ def _as_heard(deal: journal.GameBegun, made: Made, role: Role) -> journal.GameBe
 def _answers(
     role: Role, asked: Sequence[tuple[journal.GameBegun, journal.Decision]], every_option: bool
 ) -> list[Answers]:
-    keys = [
-        json.dumps({name: value for name, value in deal.deal.items() if name != "subject"}, sort_keys=True)
-        for deal, _ in asked
-    ]
+    keys = [_key(deal.deal) for deal, _ in asked]
     place = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    items = [item_of(json.loads(key)) for key in place]
+    items = [_item(key) for key in place]
     questions = _questions(role, items, every_option)
     kind_of = [
         [int(np.flatnonzero(questions.actions[number, :, a])[0]) for a in range(len(questions.options[number]))]
         for number in range(len(items))
     ]
     found = []
-    for agent in dict.fromkeys(line.agent for _, line in asked):
-        own = [n for n, (_, line) in enumerate(asked) if line.agent == agent]
+    for agent, own in _of_each_agent(asked, keys).items():
         question = np.array([place[keys[n]] for n in own])
         taken = np.full(len(own), NO_ANSWER)
         weights = np.zeros((len(own), len(questions.kinds)))
@@ -262,6 +328,27 @@ def _answers(
             )
         )
     return found
+
+
+def _of_each_agent(
+    asked: Sequence[tuple[journal.GameBegun, journal.Decision]], keys: Sequence[str]
+) -> dict[str, list[int]]:
+    """Every agent's decisions, by their places; the same scores of the same question, in several logs, only once."""
+    own: dict[str, list[int]] = {}
+    scored: dict[tuple[str, str], dict[str, float]] = {}
+    for n, ((deal, line), key) in enumerate(zip(asked, keys, strict=True)):
+        places = own.setdefault(line.agent, [])
+        if line.scores is not None:
+            before = scored.setdefault((line.agent, key), line.scores)
+            if before != line.scores:
+                raise journal.JournalError(
+                    f"game {deal.game_id!r}: {line.agent!r} scored the same question otherwise in another game; give "
+                    "the two files of scores different names"
+                )
+            if before is not line.scores:
+                continue
+        places.append(n)
+    return own
 
 
 def _questions(role: Role, items: Sequence[Item], every_option: bool) -> Questions:

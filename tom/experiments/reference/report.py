@@ -2,11 +2,13 @@
 
 import importlib.metadata
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from otherminds.inference.grid import Prior
+import numpy as np
+
+from otherminds.inference.grid import Estimate, Prior
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments import plots as shared_plots
 from otherminds.tom.experiments.reference import plots
@@ -15,6 +17,11 @@ from otherminds.tom.experiments.reference.records import CONDITIONS, Answers
 from otherminds.tom.experiments.report import data_uri, render, write_csv, write_scores
 
 SHOWN = 20  # failed answers that the page shows
+FIT_COLUMNS = (
+    *("condition", "agent", "mind", "method", "decisions", "failed"),
+    *(f"{name}_{part}" for name in ("alpha", "error_rate") for part in Estimate._fields),
+    *("log_score", "log_evidence"),
+)
 
 
 def write_report(
@@ -26,23 +33,25 @@ def write_report(
     lapse: float,
     prior: Prior,
     join: str,
+    on_decision: Callable[[], None] | None = None,
 ) -> list[Path]:
     """Writes report.html, the figures as PNGs, and scores, fits, points, decisions and subjects as CSV into a folder.
 
+    on_decision: called after each decision that is written, for a progress bar.
     Returns: the files, the page first.
     """
     folder.mkdir(parents=True, exist_ok=True)
     figures = _draw(folder, comparison)
     tables = {name: folder / f"{name}.csv" for name in ("scores", "fits", "points", "decisions", "subjects")}
-    write_scores(tables["scores"], comparison.rows)
-    flat = [flattened(fit) for fit in (*comparison.fits, *comparison.models)]
-    write_csv(tables["fits"], list(flat[0]), ([*row.values()] for row in flat))
+    write_scores(tables["scores"], comparison.rows, role="condition")
+    fits = (*comparison.fits, *comparison.models)
+    write_csv(tables["fits"], FIT_COLUMNS, ([flattened(fit)[name] for name in FIT_COLUMNS] for fit in fits))
     write_csv(
         tables["points"],
         ["condition", "agent", "mind", "item", "kind", "predicted", "observed", "decisions"],
         ([*vars(point).values()] for point in comparison.points),
     )
-    write_decisions(tables["decisions"], agents, comparison)
+    write_decisions(tables["decisions"], agents, comparison, on_decision or (lambda: None))
     write_subjects(tables["subjects"], agents, comparison, lapse)
     page = render(
         "reference.html",
@@ -53,6 +62,7 @@ def write_report(
         fits=comparison.fits,
         models=comparison.models,
         failures=_failures(agents),
+        silent=[agent for agent in agents if not agent.answered.any()],
         lapse=lapse,
         prior=str(prior),
         join=join,
@@ -83,24 +93,28 @@ def _draw(folder: Path, comparison: Comparison) -> dict[str, Path]:
 def flattened(fit: Fit) -> dict[str, Any]:
     """A fit as one row of numbers; alpha is NaN where it makes no difference to the mind."""
     found = fit.posterior
-    row: dict[str, Any] = {name: getattr(fit, name) for name in ("condition", "agent", "mind", "method", "decisions")}
+    row: dict[str, Any] = {name: getattr(fit, name) for name in FIT_COLUMNS[:6]}
     for name, estimate in (("alpha", found.alpha), ("error_rate", found.lapse)):
         known = name != "alpha" or found.alpha_matters
         row |= {f"{name}_{part}": value if known else math.nan for part, value in estimate._asdict().items()}
     return row | {"log_score": fit.log_score, "log_evidence": found.log_evidence}
 
 
-def write_decisions(path: Path, agents: Sequence[Answers], comparison: Comparison) -> None:
+def write_decisions(
+    path: Path, agents: Sequence[Answers], comparison: Comparison, done: Callable[[], None] = lambda: None
+) -> None:
     """Every decision as CSV, with the log-probability of its kind under each mind, without a lapse, nats.
 
     log_p: -inf for what a mind found impossible and for a failed answer; empty for a mind of another role.
     """
     minds = list(dict.fromkeys(spec for _, spec in comparison.log_policies))
     head = ["game", "condition", "agent", "subject", "item", "action", "kind", "failed"]
-    write_csv(path, [*head, *(f"log_p {spec}" for spec in minds)], _decisions(agents, comparison, minds))
+    write_csv(path, [*head, *(f"log_p {spec}" for spec in minds)], _decisions(agents, comparison, minds, done))
 
 
-def _decisions(agents: Sequence[Answers], comparison: Comparison, minds: Sequence[str]) -> Iterable[list[Any]]:
+def _decisions(
+    agents: Sequence[Answers], comparison: Comparison, minds: Sequence[str], done: Callable[[], None]
+) -> Iterable[list[Any]]:
     for agent in agents:
         questions = agent.questions
         for d, q in enumerate(agent.question):
@@ -112,6 +126,7 @@ def _decisions(agents: Sequence[Answers], comparison: Comparison, minds: Sequenc
                 log_p = comparison.log_policies.get((questions.role, spec))
                 log_ps.append("" if log_p is None else -math.inf if failed else float(log_p[q, agent.taken[d]]))
             yield [*what, agent.said[d] or "", kind, failed, *log_ps]
+            done()
 
 
 def write_subjects(path: Path, agents: Sequence[Answers], comparison: Comparison, lapse: float) -> None:
@@ -124,10 +139,17 @@ def write_subjects(path: Path, agents: Sequence[Answers], comparison: Comparison
             for (role, spec), log_p in comparison.log_policies.items()
             if role == agent.questions.role
         }
-        for subject in dict.fromkeys(filter(None, agent.subjects)):
-            own = [d for d, name in enumerate(agent.subjects) if name == subject]
-            means = [float(by_mind[spec][own].mean()) if spec in by_mind else "" for spec in minds]
-            rows.append([CONDITIONS[agent.questions.role], agent.agent, subject, len(own), *means])
+        place = {subject: n for n, subject in enumerate(dict.fromkeys(filter(None, agent.subjects)))}
+        own = np.array([place.get(subject, -1) for subject in agent.subjects], int)
+        there = own >= 0
+        count = np.bincount(own[there], minlength=len(place))
+        means = [
+            np.bincount(own[there], by_mind[spec][there], len(place)) / count if spec in by_mind else [""] * len(place)
+            for spec in minds
+        ]
+        for subject, n in place.items():
+            each = ("" if isinstance(mean[n], str) else float(mean[n]) for mean in means)
+            rows.append([CONDITIONS[agent.questions.role], agent.agent, subject, int(count[n]), *each])
     write_csv(path, ["condition", "agent", "subject", "decisions", *(f"log_score {spec}" for spec in minds)], rows)
 
 

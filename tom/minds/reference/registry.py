@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -19,12 +19,22 @@ class UnknownMind(ValueError):
 
 @dataclass(frozen=True)
 class NamedMind:
-    """A mind, how it was written, and its params. rational: whether alpha makes a difference to it."""
+    """A mind, how it was written, and its params; a mind of one's own has a name instead.
+
+    params: `Params`, or another record of numbers with alpha and lapse.   rational: whether alpha matters to it.
+    """
 
     spec: str
     mind: Mind
-    params: Params
-    rational: bool
+    params: Any = field(default_factory=Params)
+    rational: bool = True
+
+    @property
+    def fitted(self) -> str:
+        """What it is called where alpha and the error rate are fitted: as it was written, without these two."""
+        name, _, rest = self.spec.partition(":")
+        kept = ",".join(part for part in rest.split(",") if part.partition("=")[0].strip() not in ("alpha", "lapse"))
+        return f"{name}:{kept}" if kept else name
 
 
 Built = tuple[int, Params]

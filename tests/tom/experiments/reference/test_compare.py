@@ -1,7 +1,9 @@
 """Agents beside minds: scores and fits against plain loops, parameters that come back, and the authors' own fits."""
 
 import csv
+import dataclasses
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -19,11 +21,16 @@ from otherminds.tom.experiments.reference.compare import (
 )
 from otherminds.tom.experiments.reference.recordings import import_reference
 from otherminds.tom.experiments.reference.records import read_answers
-from otherminds.tom.minds.reference.registry import named
+from otherminds.tom.minds.reference.choice import Params, chooser
+from otherminds.tom.minds.reference.registry import NamedMind, named
 from otherminds.tom.minds.reference.stated import stated
 
 KINDS = ("target", "competitor", "distractor")
 PREDICTED = {"production": [2 / 3, 1 / 3, 0.0], "interpretation": [0.6, 0.4, 0.0]}
+
+
+def sources(files):
+    return files / "items.csv", files / "choices.csv", [files / "scores_gpt-x.csv"]
 
 
 @pytest.fixture
@@ -77,7 +84,7 @@ def test_scores_are_those_of_the_sum_written_out(agents):
             else:
                 total += sum(w * np.log(0.8 * q + 0.2 / 3) for w, q in zip(agent.weights[d], p, strict=True))
         assert row.log_score == pytest.approx(total / len(agent.said), abs=1e-5)
-        assert row.decisions + row.failed == len(agent.said)
+        assert (row.decisions, row.failed) == (len(agent.said), agent.said.count(None))
         best = np.log(0.8 * max(p) + 0.2 / 3)
         assert row.regret == pytest.approx(best - row.log_score, abs=1e-5)
     for agent in agents:
@@ -181,11 +188,88 @@ def test_points_are_proportions(agents):
         ({"lapse": 0.0}, "lapse=0.0"),
         ({"lapse": 1.5}, "lapse=1.5"),
         ({"join": "mean"}, "join='mean': there are sum and"),
+        ({"minds": {Role.LISTENER: ["pragmatic:alpha=2, lapse=0.3"]}}, "leave lapse out here; --lapse sets it for all"),
     ],
 )
 def test_what_cannot_be_compared_is_named(agents, options, message):
     with pytest.raises(ValueError, match=message):
         compare(agents, **options)
+
+
+def test_a_missing_score_leaves_its_question_out(files):
+    """An empty cell: the model's answer failed, its question is not predicted from, and nothing warns."""
+    path = files / "scores_gpt-x.csv"
+    head, first, *rest = path.read_text().splitlines()
+    cells = first.split(",")
+    cells[3] = ""  # of two distractors, the other still has a score
+    path.write_text("\n".join([head, ",".join(cells), *rest]) + "\n")
+    agents, _ = read_answers([import_reference(*sources(files), log=files / "new.jsonl").log])
+    model, person = of(agents, "gpt-x", Role.SPEAKER), of(agents, "people", Role.SPEAKER)
+    for join in ("sum", "product"):
+        scores = kind_scores(model, join)
+        assert np.isnan(scores[0]).all() and np.isfinite(scores[1:]).all()
+        assert predictions(person, model, join)["item"][1].tolist() == [1, 2, 3]
+    partly = model.log_scores.copy()
+    partly[1, np.flatnonzero(model.questions.actions[1, 2])[0]] = np.nan
+    for join in ("sum", "product"):
+        scores = kind_scores(dataclasses.replace(model, log_scores=partly), join)[1]
+        assert np.isnan(scores).tolist() == [False, False, True]
+    assert len(compare(agents).models) == 8
+
+
+def test_to_failed_answers_nothing_is_fitted_and_nothing_explains_them(files):
+    with (files / "choices.csv").open(newline="") as file:
+        choices = list(csv.reader(file))
+    with (files / "choices.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([choices[0], *([*row[:3], "zzz"] for row in choices[1:])])
+    agents, _ = read_answers([import_reference(*sources(files), log=files / "new.jsonl").log])
+    comparison = compare(agents, lapse=0.3)
+    people = [row for row in comparison.rows if row.agent == "people"]
+    assert len(people) == 3 + 4 and not any(row.best for row in people)
+    assert all((row.decisions, row.failed) == (8, 8) for row in people)
+    assert [row.log_score for row in people] == pytest.approx([np.log(0.1)] * 7)
+    assert {fit.agent for fit in comparison.fits} == {"gpt-x"} and not comparison.models
+    assert {point.agent for point in comparison.points} == {"gpt-x"}
+    assert any(row.best for row in comparison.rows if row.agent == "gpt-x")
+    assert fits_to_make(agents, None) == len(comparison.fits) == 5
+    alone = [agent for agent in agents if agent.agent == "people"]
+    assert compare(alone).fits == [] and fits_to_make(alone, None) == 0
+
+
+def test_fits_are_called_without_what_is_fitted(agents):
+    specs = ["pragmatic:alpha=3", "pragmatic", "pragmatic:alpha=2,slip=1e-3", "literal"]
+    comparison = compare(agents, {Role.SPEAKER: specs})
+    people = [fit for fit in comparison.fits if (fit.agent, fit.condition) == ("people", "production")]
+    assert [fit.mind for fit in people] == ["pragmatic", "pragmatic:slip=1e-3", "literal"]
+    assert {row.mind for row in comparison.rows if row.role == "production"} == {*specs, "uniform"}
+    assert [(fit.decisions, fit.failed) for fit in people] == [(8, 1)] * 3
+    assert len(comparison.fits) + len(comparison.models) == fits_to_make(agents, {Role.SPEAKER: specs})
+
+
+def test_a_mind_of_ones_own_stands_beside_the_named_ones(agents):
+    """A listener who takes the first object that fits: p is 1 for its kind, 0 for the others."""
+
+    def believed(params, observation):
+        fits = observation.context.truth[jnp.maximum(observation.word, 0)]
+        return jnp.where(jnp.arange(fits.size) == jnp.argmax(fits), 0.0, -jnp.inf)
+
+    hasty = chooser("hasty", believed, lambda observation: observation.context.objects)
+    own = NamedMind("hasty", hasty, Params(lapse=0.4), rational=False)  # its own lapse gives way to the common one
+    comparison = compare(agents, {Role.LISTENER: ["literal", own]}, lapse=0.2)
+    person = of(agents, "people", Role.LISTENER)
+    total = 0.0
+    for said, q in zip(person.said, person.question, strict=True):
+        truth = np.asarray(person.questions.observations.context.truth[q])
+        first = int(np.argmax(truth[int(person.questions.observations.word[q])]))
+        total += np.log(0.8 * (person.questions.options[q].index(said) == first) + 0.2 / 3)
+    (row,) = (row for row in comparison.rows if (row.agent, row.mind) == ("people", "hasty"))
+    assert row.log_score == pytest.approx(total / len(person.said), abs=1e-5)
+    (found,) = (fit for fit in comparison.fits if (fit.agent, fit.mind) == ("people", "hasty"))
+    assert not found.posterior.alpha_matters
+    with pytest.raises(ValueError, match="listener 'hasty': another mind has this name"):
+        compare(agents, {Role.LISTENER: [own, own]})
+    with pytest.raises(ValueError, match="'uniform': another mind has this name"):
+        compare(agents, {Role.LISTENER: [dataclasses.replace(own, spec="uniform")]})
 
 
 # --- the real recordings

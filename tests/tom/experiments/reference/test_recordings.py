@@ -6,8 +6,10 @@ import json
 import numpy as np
 import pytest
 
+from otherminds.games.reference.items import random_context
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.reference.recordings import RecordingError, import_reference, read_items
+from otherminds.tom.experiments.reference.recordings import RecordingError, import_reference, read_items, write_items
+from otherminds.tom.experiments.reference.records import read_answers
 from otherminds.tom.experiments.validate import validate_log
 
 
@@ -118,7 +120,8 @@ def put(row, name, value):
     [
         ("items.csv", drop_column("trigger_word"), r"items\.csv: no column 'trigger_word'"),
         ("items.csv", drop_column("production_competitor"), r"items\.csv, line 2: no column production_\.\.\. says"),
-        ("items.csv", drop_column("interpretation_target"), r"items\.csv, line 2: no column interpretation_"),
+        ("items.csv", drop_column("interpretation_target"), r"items\.csv: no column 'interpretation_target'"),
+        ("items.csv", put(1, "interpretation_target", ""), r"line 2: column interpretation_target is missing"),
         ("items.csv", put(2, "trial", "0"), r"items\.csv, line 3: trial '0' is there twice"),
         ("items.csv", put(1, "trigger_word", "plaid"), r"items\.csv, line 2: \"plaid\" is none of the words"),
         ("items.csv", put(1, "trigger_object", "a cow"), "none of the objects"),
@@ -129,7 +132,8 @@ def put(row, name, value):
         ("choices.csv", put(3, "trial", "17"), r"choices\.csv, line 4: trial '17' is none of the 4 items"),
         ("choices.csv", put(3, "condition", "both"), r"line 4: condition 'both'; there are production and"),
         ("choices.csv", put(3, "subject", ""), r"line 4: subject is empty"),
-        ("choices.csv", lambda rows: [*rows, rows[1]], "subject a / item 0 / production is recorded twice"),
+        ("choices.csv", lambda rows: [*rows, rows[1]], 
+         r"choices\.csv, line 18: people / subject a / item 0 / production is recorded twice, first in line 2"),
         ("scores_gpt-x.csv", drop_column("scores_interpretation_competitor"), r"scores_gpt-x\.csv: no column 'scor"),
         ("scores_gpt-x.csv", put(2, "trial", "9"), r"scores_gpt-x\.csv, line 3: trial '9'"),
         ("scores_gpt-x.csv", put(2, "trial", "0"), r"scores_gpt-x\.csv, line 3: trial '0' is there twice"),
@@ -145,6 +149,18 @@ def test_what_cannot_be_imported_is_named_before_anything_is_written(files, file
 
 
 def test_files_that_cannot_be_read_are_named(files):
+    (files / "empty.csv").write_bytes(b"")
+    (files / "semicolons.csv").write_text("trial;objects;utterances\n1;a;b\n")
+    for name, message in (
+        ("empty.csv", r"empty\.csv: the file is empty"),
+        (
+            "semicolons.csv",
+            r"no column 'trial'; the columns are 'trial;objects;utterances'; they must be separated by c",
+        ),
+        ("choices.csv", r"no column 'objects'; the columns are 'subject', 'condition', 'trial', 'response'$"),
+    ):
+        with pytest.raises(RecordingError, match=message):
+            import_reference(files / name, files / "choices.csv", log=files / "new.jsonl")
     for name in ("items.csv", "choices.csv"):
         content = (files / name).read_bytes()
         (files / name).unlink()
@@ -180,6 +196,82 @@ def test_a_log_is_never_overwritten(files, log):
     assert log.read_bytes() == before and [path.name for path in log.parent.iterdir()] == ["log.jsonl"]
 
 
+# --- what words are true of
+
+ITEM = {
+    "trial": "0",
+    "objects": "a green hat with stripes|a Red hat with polka dots|a red polka-dotted box with stars",
+    "utterances": "with stripes|red|polka dots|hat|box",
+    "trigger_object": "a green hat with stripes",
+    "trigger_word": "red",
+    "interpretation_target": "a Red hat with polka dots",
+    "production_target": "with stripes",
+}
+
+
+def write_item(files, **changes):
+    item = {name: value for name, value in (ITEM | changes).items() if value is not None}
+    with (files / "items.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([item, item.values()])
+
+
+def test_words_and_phrases_are_true_of_what_has_them_in_its_text(files):
+    write_item(files)
+    item = read_items(files / "items.csv")["0"].item
+    assert item.truth.tolist() == [
+        [True, False, False],  # with stripes
+        [False, True, True],  # red
+        [False, True, False],  # polka dots: not polka-dotted
+        [True, True, False],  # hat
+        [False, False, True],  # box
+    ]
+    assert (item.words[item.heard], item.target, item.referent) == ("red", 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"utterances": "with stripes|red|hats"}, "line 2: the word 'hats' is true of no object"),
+        ({"utterances": "with stripes|red|green stripes"}, "line 2: the word 'green stripes' is true of no object"),
+        ({"production_target": "red"}, "line 2: production_target 'red' is false of 'a green hat with stripes'"),
+        ({"trigger_word": "with stripes"}, "line 2: trigger_word 'with stripes' is false of 'a Red hat with polka"),
+    ],
+)
+def test_words_that_are_false_of_what_they_name_are_refused(files, changes, message):
+    write_item(files, **changes)
+    with pytest.raises(RecordingError, match=message):
+        read_items(files / "items.csv")
+
+
+@pytest.mark.parametrize("target", ["with stripes", None])
+def test_items_may_name_no_kinds_where_nothing_is_scored(files, target):
+    write_item(files, production_target=target)
+    rows = [["x", "production", 0, "hat"], ["x", "interpretation", 0, "2"], ["y", "interpretation", 0, "3"]]
+    with (files / "choices.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["subject", "condition", "trial", "response"], *rows])
+    log = import_reference(files / "items.csv", files / "choices.csv", log=files / "new.jsonl").log
+    assert "3 decisions, 0 failed answers; complete" in validate_log(log)
+    assert [line.ending for line in journal.read(log) if line.event == "game_over"][1:] == [
+        "understood",
+        "misunderstood",
+    ]
+    speaker, listener = read_answers([log])[0]
+    assert speaker.questions.kinds == tuple(f"option {n}" for n in range(1, 6)) and not speaker.questions.named
+    assert speaker.counts.tolist() == [[0, 0, 0, 1, 0]] and listener.counts.tolist() == [[0, 1, 1]]
+    (files / "scores_m.csv").write_text("trial\n0\n")
+    with pytest.raises(RecordingError, match=r"items\.csv: trial '0' has no columns production_.*m\.csv need them"):
+        import_reference(
+            files / "items.csv", files / "choices.csv", [files / "scores_m.csv"], log=files / "other.jsonl"
+        )
+
+
+def test_generated_items_without_kinds_come_back(files):
+    random = np.random.default_rng(3)
+    items = [random_context(random, 4, name=str(n)) for n in range(5)]
+    write_items(files / "items.csv", items)
+    assert [each.item for each in read_items(files / "items.csv").values()] == items
+
+
 # --- tampering
 
 
@@ -187,6 +279,17 @@ def tampered(log, number, change):
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     change(lines[number - 1])
     log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def scaled(numbers, factor):
+    for name in numbers:
+        numbers[name] *= factor
+
+
+def test_an_import_that_was_cut_short_is_to_be_made_again(log):
+    whole = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(whole[:-3]))
+    assert validate_log(log).endswith("; cut short; delete it and import the recordings again")
 
 
 # Line 1 run_begun; then game_begun, decision, game_over of the first production and interpretation trials.
@@ -212,6 +315,21 @@ def tampered(log, number, change):
         (4, lambda line: line.update(turns=0), "line 4: .*turns 0, but its decisions give 1"),
         (4, lambda line: line.update(failed_answers=1), "line 4: .*failed_answers 1, but"),
         (7, lambda line: line.update(ending="misunderstood"), "line 7: .*'misunderstood', but its decisions give"),
+        (3, lambda line: line["observation"].update(words=["x"]), r"line 3: .*as knowing words \['x'\], but the game"),
+        (3, lambda line: line["observation"].update(target="x"), "line 3: .*as knowing target 'x', but the game gives"),
+        (3, lambda line: line["observation"].update(word="x"), "line 3: .*knowing word 'x', but the game gives None"),
+        (3, lambda line: line["observation"].pop("objects"), "line 3: .*as knowing objects None"),
+        (6, lambda line: line["observation"].update(word="x"), "line 6: .*as knowing word 'x', but the game gives '"),
+        (2, lambda line: line["deal"]["objects"].reverse(), "line 2: game .*: the object .* in its text"),
+        (2, lambda line: line["deal"]["objects"][0].append("purple"), "line 2: .*'purple' does not stand in its text"),
+        (2, lambda line: line["deal"].update(objects=[["hue"]] * 3), "line 2: .*'hue' does not stand in its text"),
+        (51, lambda line: scaled(line["probabilities"], 0.5), "line 51: .*states probabilities that are none"),
+        (51, lambda line: line.update(probabilities={}), "line 51: .*states probabilities that are none"),
+        (51, lambda line: scaled(line["probabilities"], float("nan")), "line 51: .*probabilities that are none"),
+        (51, lambda line: line.update(log_probability=0.5), "line 51: .*log-probability 0.5; it must be the log of"),
+        (51, lambda line: line.update(log_probability=-9.0), "line 51: .*it must be the log of"),
+        (51, lambda line: scaled(line["scores"], 2.0), "line 51: .* but by its scores that is"),
+        (51, lambda line: scaled(line["scores"], float("inf")), "line 51: .*scores are not all finite"),
         (1, lambda line: line.update(game="decrypto"), "line 2"),
         (1, lambda line: line.update(game="chess"), "line 1: a log of 'chess'; known games are decrypto, reference"),
     ],

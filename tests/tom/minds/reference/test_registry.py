@@ -5,7 +5,7 @@ import pytest
 from otherminds.games.reference.rules import Role
 from otherminds.tom.minds.reference.choice import Params
 from otherminds.tom.minds.reference.players import listener, speaker
-from otherminds.tom.minds.reference.registry import UnknownMind, named
+from otherminds.tom.minds.reference.registry import NamedMind, UnknownMind, named
 
 
 def test_specs_become_minds_and_params():
@@ -14,6 +14,19 @@ def test_specs_become_minds_and_params():
     found = named("pragmatic:depth=2, alpha=3.5,lapse=.1,other-alpha=2,slip=1e-7", Role.LISTENER)
     assert found.mind is listener(2) and found.params == Params(3.5, 0.1, 2.0, 1e-7)
     assert named("literal:lapse=1", Role.SPEAKER).params == Params(lapse=1.0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "fitted"),
+    [
+        ("pragmatic", "pragmatic"),
+        ("pragmatic:alpha=3", "pragmatic"),
+        ("pragmatic:depth=2, alpha=3,other_alpha=2,lapse=.1", "pragmatic:depth=2,other_alpha=2"),
+        ("mine:by hand", "mine:by hand"),
+    ],
+)
+def test_fits_go_without_alpha_and_lapse(spec, fitted):
+    assert NamedMind(spec, speaker(1)).fitted == fitted
 
 
 @pytest.mark.parametrize(
