@@ -72,6 +72,14 @@ def read_object(value: Any, item: Item) -> int:
     number = re.fullmatch(r"(?:object|number|no\.?)?\s*#?(\d{1,3})", text)
     if number and 1 <= int(number[1]) <= len(item.texts):
         return int(number[1]) - 1
+    return object_named(value, item)
+
+
+def object_named(value: Any, item: Item) -> int:
+    """The place of an object by its text alone, as recordings name it: a number is none.
+
+    Raises: ValueError for what is no object's text.
+    """
     return _read(value, item.texts, "object")
 
 

@@ -9,7 +9,14 @@ import pytest
 
 from otherminds.games.reference.items import Item
 from otherminds.games.reference.rules import Role, begin, contexts, observe, step
-from otherminds.games.reference.text import answer_schema, messages, read_object, read_word, turn_text
+from otherminds.games.reference.text import (
+    answer_schema,
+    messages,
+    object_named,
+    read_object,
+    read_word,
+    turn_text,
+)
 
 ITEM = Item(
     objects=(("green", "circle", "dots"), ("red", "circle", "dots"), ("green", "box", "dots")),
@@ -93,3 +100,11 @@ def test_a_long_answer_is_cut_in_the_message():
 def test_what_is_read_does_not_depend_on_arrays_or_numpy():
     observation = jax.tree.map(np.asarray, seen(Role.LISTENER, 0))
     assert turn_text(observation, [ITEM]) == turn_text(seen(Role.LISTENER, 0), [ITEM])
+
+
+def test_a_recording_names_an_object_by_its_text_alone():
+    """A number in a file may be a place counted from 0 or from 1, or a key: it is no answer."""
+    assert read_object("2", ITEM) == 1 == object_named("A red circle with dots", ITEM)
+    for number in ("2", "object 2", 2):
+        with pytest.raises(ValueError, match="none of the objects"):
+            object_named(number, ITEM)

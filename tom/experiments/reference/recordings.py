@@ -26,7 +26,7 @@ from pathlib import Path
 
 from otherminds.games.reference.items import Item, stands_in, text_tokens
 from otherminds.games.reference.rules import Ending, Role
-from otherminds.games.reference.text import read_object, read_word
+from otherminds.games.reference.text import object_named, read_word
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.reference.records import CONDITIONS, deal_json, observed, options, replay, softmax
 
@@ -132,9 +132,9 @@ def read_items(path: Path) -> dict[str, Recorded]:
             item = Item(
                 objects=plain.objects,
                 words=plain.words,
-                target=read_object(row["trigger_object"], plain),
+                target=object_named(row["trigger_object"], plain),
                 heard=read_word(row["trigger_word"], plain),
-                referent=read_object(row["interpretation_target"], plain),
+                referent=object_named(row["interpretation_target"], plain),
                 word_kinds=kinds[Role.SPEAKER],
                 object_kinds=kinds[Role.LISTENER],
                 texts=plain.texts,
@@ -173,7 +173,7 @@ def write_items(path: Path, items: Sequence[Item]) -> None:
 
 def _option_columns(row: dict[str, str], role: Role, item: Item) -> tuple[str, ...]:
     """The name of every option's column, without the condition before it; none if they tell at most the target."""
-    condition, read = CONDITIONS[role], read_word if role == Role.SPEAKER else read_object
+    condition, read = CONDITIONS[role], read_word if role == Role.SPEAKER else object_named
     names: dict[int, str] = {}
     for column, value in row.items():
         name = re.fullmatch(rf"{condition}_((?:target|competitor|distractor)\d*)", column)
@@ -233,7 +233,7 @@ def _choices(path: Path, agent: str, recorded: dict[str, Recorded], items: Path)
         role, item = ROLES[row["condition"]], _item(row["trial"], recorded, items, where)
         attempts = []
         try:
-            place = (read_word if role == Role.SPEAKER else read_object)(row["response"], item)
+            place = (read_word if role == Role.SPEAKER else object_named)(row["response"], item)
             action = options(item, role)[place]
         except ValueError as error:
             action, attempts = None, [journal.Attempt(text=row["response"], error=str(error))]
