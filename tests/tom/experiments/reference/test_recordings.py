@@ -246,7 +246,8 @@ def test_words_that_are_false_of_what_they_name_are_refused(files, changes, mess
 @pytest.mark.parametrize("target", ["with stripes", None])
 def test_items_may_name_no_kinds_where_nothing_is_scored(files, target):
     write_item(files, production_target=target)
-    rows = [["x", "production", 0, "hat"], ["x", "interpretation", 0, "2"], ["y", "interpretation", 0, "3"]]
+    _, second, third = read_items(files / "items.csv")["0"].item.texts
+    rows = [["x", "production", 0, "hat"], ["x", "interpretation", 0, second], ["y", "interpretation", 0, third]]
     with (files / "choices.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["subject", "condition", "trial", "response"], *rows])
     log = import_reference(files / "items.csv", files / "choices.csv", log=files / "new.jsonl").log
