@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from otherminds.inference.logspace import log_normalize, logsumexp, scale
@@ -93,8 +94,8 @@ def gradable_listener(
     checks.log_prior(negative.log_prior, negative.values.shape[0], "negative threshold")
     checks.speaking(3, alpha, cost, legal)
     for name, values in (("degrees", degrees), ("positive", positive.values), ("negative", negative.values)):
-        if checks.known(values) and bool(jnp.isnan(values).any()):
-            raise ValueError(f"{name}[{int(jnp.argmax(jnp.isnan(values)))}] is NaN; it is a place on the scale")
+        if checks.known(values) and np.isnan(np.asarray(values)).any():
+            raise ValueError(f"{name}[{np.isnan(np.asarray(values)).argmax()}] is NaN; it is a place on the scale")
     cost = jnp.broadcast_to(jnp.asarray(cost, degrees.dtype), 3)
     legal = jnp.ones(3, bool) if legal is None else legal
     mirror = jnp.array([NEGATIVE, POSITIVE, SILENCE])

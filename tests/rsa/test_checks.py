@@ -109,6 +109,18 @@ def test_wrong_arguments_are_named(function, wrong):
         SPEAKS[function](alpha, jnp.asarray(cost), prior)
 
 
+@pytest.mark.parametrize("function", SPEAKS)
+def test_constants_inside_jit_can_be_looked_at(function):
+    """What is closed over is known there, and only what is passed is not."""
+    eager = SPEAKS[function](1.0, jnp.zeros(3), PRIOR)
+    for jitted in (
+        jax.jit(lambda alpha: SPEAKS[function](alpha, jnp.zeros(3), PRIOR))(1.0),
+        jax.jit(lambda prior: SPEAKS[function](1.0, jnp.zeros(3), prior))(PRIOR),
+    ):
+        for ours, theirs in zip(jax.tree.leaves(jitted), jax.tree.leaves(eager), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("function", [name for name in SPEAKS if name != "expecting"])
 def test_costs_are_given_for_every_utterance(function):
     with pytest.raises(ValueError, match="cost has 2 entries for 3 utterances"):
