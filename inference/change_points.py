@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from otherminds.inference.logspace import expectation, log_expectation, log_normalize, logsumexp
 from otherminds.inference.switching import check_probability
+from otherminds.inference.tracing import known
 
 
 class Segments(NamedTuple):
@@ -47,7 +48,7 @@ def begin(concentration: Float[Array, "C A"], runs: int) -> Segments:
     """
     if runs < 1:
         raise ValueError(f"runs={runs}: at least 1 run length must be told apart")
-    if not isinstance(concentration, jax.core.Tracer):
+    if known(concentration):
         values = np.asarray(concentration)
         wrong = np.argwhere(~((values >= 0).all(-1) & np.isfinite(values).all(-1) & (values.sum(-1) > 0)))
         if len(wrong):
@@ -174,7 +175,7 @@ def _log(x: Array) -> Array:
 
 def _check_range(name: str, values: Array, valid: Array, size: int, least: int | None) -> None:
     """ValueError, outside jit, for a valid entry of `size` or more, or below `least`."""
-    if any(isinstance(x, jax.core.Tracer) for x in (values, valid)):
+    if not known(values, valid):
         return
     values = np.asarray(values)
     wrong = np.asarray(valid) & ((values >= size) | (False if least is None else values < least))

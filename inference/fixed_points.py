@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from otherminds.inference.switching import check_probability
+from otherminds.inference.tracing import known
 
 
 class Solution(NamedTuple):
@@ -41,7 +42,7 @@ def iterate(
     if max_steps < 1:
         raise ValueError(f"max_steps={max_steps}: at least 1")
     check_probability("damping", damping)
-    if not isinstance(damping, jax.core.Tracer) and float(damping) == 0:
+    if known(damping) and float(damping) == 0:
         raise ValueError("damping=0.0 never moves: above 0, to 1")
     start = jax.tree.map(jnp.asarray, start)
 
@@ -73,7 +74,7 @@ def cycle_average(permutation: Int[Array, " N"], x: Float[Array, " N"]) -> Float
     Raises: ValueError outside jit if an index is missing.
     """
     size = len(permutation)
-    if not isinstance(permutation, jax.core.Tracer):
+    if known(permutation):
         missing = np.setdiff1d(np.arange(size), np.asarray(permutation))
         if len(missing):
             raise ValueError(

@@ -64,6 +64,12 @@ def scale(alpha: Float[Array, "..."] | float, log_x: Float[Array, "..."]) -> Flo
     return jnp.where(possible, alpha * jnp.where(possible, log_x, 0.0), -jnp.inf)
 
 
+def weighted(weight: Float[Array, "..."] | float, log_x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """weight * log_x in which what has no weight is worth 0, even where it is impossible; -inf there with a weight."""
+    counts = (weight > 0) | (log_x != -jnp.inf)
+    return jnp.where(counts, scale(weight, log_x), 0.0)
+
+
 def expectation(log_p: Float[Array, "..."], x: Float[Array, "..."], axis: Axis = -1) -> Float[Array, "..."]:
     """sum p x over `axis`, where an outcome of probability 0 adds 0 whatever its x (also infinite)."""
     possible = log_p != -jnp.inf

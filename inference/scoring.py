@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from otherminds.inference.logspace import expectation, jsd, log_normalize
+from otherminds.inference.tracing import known
 
 
 def with_lapse(
@@ -133,7 +133,7 @@ def union_loss(
     Source: in place of the normalised union of cross-entropy, Brier and expected value of arXiv 2512.19210, which
         depends on the other candidates and is not least at the truth.
     """
-    if not isinstance(values, jax.core.Tracer) and np.ptp(np.asarray(values)) == 0:
+    if known(values) and np.ptp(np.asarray(values)) == 0:
         raise ValueError(f"values are all {float(values[0])}: give outcomes of different value")
     spread = jnp.max(values) - jnp.min(values)
     parts = (
@@ -160,7 +160,7 @@ def identification_rate(
     rounds, hypotheses = log_posterior.shape
     valid = jnp.ones(rounds, bool) if valid is None else valid
     truth = jnp.broadcast_to(jnp.asarray(truth), (rounds,))
-    if not isinstance(truth, jax.core.Tracer) and ((truth < 0) | (truth >= hypotheses)).any():
+    if known(truth) and ((truth < 0) | (truth >= hypotheses)).any():
         raise ValueError(f"truth={truth}: hypotheses are numbered 0 to {hypotheses - 1}")
     best = jnp.max(log_posterior, -1)
     tied = (log_posterior == best[:, None]) & (best > -jnp.inf)[:, None]

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float
 
 from otherminds.inference.beliefs import update
 from otherminds.inference.logspace import log_expectation, log_normalize, logsumexp
+from otherminds.inference.tracing import known
 
 
 class Sticky(NamedTuple):
@@ -165,7 +166,7 @@ def check(log_prior: Array, transition: Transition) -> None:
     for name, log_p in rows.items():
         if set(log_p.shape) != {len(log_prior)}:
             raise ValueError(f"{name} has shape {log_p.shape} for {len(log_prior)} hypotheses")
-        if not isinstance(log_p, jax.core.Tracer):
+        if known(log_p):
             total = np.exp(np.asarray(log_p, np.float64)).sum(-1)
             wrong = np.argwhere(~np.isclose(np.atleast_1d(total), 1.0, atol=1e-3))  # NaN too
             if len(wrong):
@@ -178,7 +179,7 @@ def check(log_prior: Array, transition: Transition) -> None:
 
 def check_probability(name: str, value: Array | float) -> None:
     """ValueError, outside jit, for a value outside 0 to 1 (NaN too)."""
-    if not isinstance(value, jax.core.Tracer) and not (0 <= float(value) <= 1):
+    if known(value) and not (0 <= float(value) <= 1):
         raise ValueError(f"{name}={float(value)}: a probability from 0 to 1 is wanted")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from otherminds.inference.logspace import log_normalize, scale
+from otherminds.inference.tracing import known
 from otherminds.rsa import boolean, checks
 
 Lexicon = Float[Array, "U M"] | Bool[Array, "U M"]
@@ -148,6 +149,29 @@ def recursion(
     return _recursion(lexicon, log_prior, depth, alpha, cost, legal)
 
 
+def levels_above(
+    log_listener: Float[Array, "U M"],
+    log_prior: Float[Array, " M"],
+    steps: int,
+    alpha: Scalar = 1.0,
+    cost: Cost = 0.0,
+    legal: Bool[Array, " U"] | None = None,
+) -> tuple[Float[Array, "steps M U"], Float[Array, "steps+1 U M"]]:
+    """The speakers and listeners that reason, one about the other, from a listener upwards; she is the first of them.
+
+    log_listener: [U, M], normalised over M.   steps: static, >= 0.   Other arguments as `recursion`; what cannot be
+        said is a row of all -inf.
+    """
+
+    def level(log_listener, _):
+        log_speaker = pragmatic_speaker(log_listener, alpha, cost, legal, allow_empty=True)
+        log_listener = pragmatic_listener(log_speaker, log_prior)
+        return log_listener, (log_speaker, log_listener)
+
+    _, (speakers, listeners) = jax.lax.scan(level, log_listener, None, length=steps)
+    return speakers, jnp.concatenate([log_listener[None], listeners])
+
+
 def listener_at(levels: Levels, depth: Int[Array, ""] | int) -> Float[Array, "U M"]:
     """L_depth of a recursion; depth may be traced."""
     checks.index("depth", depth, levels.log_listeners.shape[0])
@@ -166,7 +190,7 @@ def _checked(lexicon, log_prior, depth, alpha, cost, legal, allow_empty, least=1
     checks.speaking(lexicon.shape[0], alpha, cost, legal)
     if not allow_empty:
         checks.sayable(lexicon, log_prior, cost, legal)
-    if checks.known(lexicon) and lexicon.dtype != bool and _is_large(lexicon):
+    if known(lexicon) and lexicon.dtype != bool and _is_large(lexicon):
         values = np.asarray(lexicon)
         truth = values == 0
         return jnp.asarray(truth) if (truth | (values == -np.inf)).all() else lexicon
@@ -198,14 +222,7 @@ def _speaker(lexicon, log_prior, depth, alpha, cost, legal):
 def _recursion(lexicon, log_prior, depth, alpha, cost, legal):
     def general(lexicon, legal, log_prior, alpha, cost):
         literal = literal_listener(checks.in_logs(lexicon, log_prior, alpha, cost), log_prior)
-
-        def level(log_listener, _):
-            log_speaker = pragmatic_speaker(log_listener, alpha, cost, legal)
-            log_listener = pragmatic_listener(log_speaker, log_prior)
-            return log_listener, (log_speaker, log_listener)
-
-        _, (speakers, listeners) = jax.lax.scan(level, literal, None, length=depth)
-        return Levels(speakers, jnp.concatenate([literal[None], listeners]))
+        return Levels(*levels_above(literal, log_prior, depth, alpha, cost, legal))
 
     def fast(potentials):
         at_levels = partial(jax.vmap, in_axes=(None, 0))
@@ -227,23 +244,25 @@ def _either(lexicon, log_prior, depth, alpha, cost, legal, general, fast):
     def potentials(lexicon, legal, log_prior, alpha, cost, product=boolean.log_product_forward):
         return boolean.recursion(lexicon, log_prior, depth, alpha, cost, legal, product)
 
-    def value(*arguments):
+    def forward(*arguments):
         made = potentials(*arguments)
-        return jax.lax.cond(boolean.is_exact(made), lambda: fast(made), lambda: general(*arguments))
+        exact = boolean.is_exact(made)
+        return jax.lax.cond(exact, lambda: fast(made), lambda: general(*arguments)), (arguments, exact)
 
-    def backward(arguments, cotangent):
+    def backward(residuals, cotangent):
         """Forward once more: cheaper than to keep what either path would need."""
-        fixed, parameters = arguments[:2], arguments[2:]
+        (*fixed, log_prior, alpha, cost), exact = residuals
+        parameters = log_prior, alpha, cost
 
         def gradient(path):
             return jax.vjp(lambda *parameters: path(*fixed, *parameters), *parameters)[1](cotangent)
 
-        exact = boolean.is_exact(potentials(*arguments)) & boolean.has_exact_gradient(dtype, depth, parameters[1])
+        exact = exact & boolean.has_exact_gradient(dtype, depth, alpha)
         of_fast = lambda *arguments: fast(potentials(*arguments, boolean.log_product))  # noqa: E731
         return None, None, *jax.lax.cond(exact, lambda: gradient(of_fast), lambda: gradient(general))
 
-    chosen = jax.custom_vjp(value)
-    chosen.defvjp(lambda *arguments: (value(*arguments), arguments), backward)
+    chosen = jax.custom_vjp(lambda *arguments: forward(*arguments)[0])
+    chosen.defvjp(forward, backward)
     return chosen(lexicon, legal, *parameters)
 
 

@@ -4,15 +4,11 @@ They look at values, which a traced array does not have: inside jit they pass (w
 a row in which nothing is possible comes out as all -inf.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-
-def known(x) -> bool:
-    """Whether the values can be looked at: False inside jit, vmap and grad."""
-    return not isinstance(x, jax.core.Tracer)
+from otherminds.inference.tracing import known
 
 
 def in_logs(lexicon: Array, *others: Array | float) -> Float[Array, "*shape"]:
@@ -100,7 +96,7 @@ def sayable(lexicon: Array, log_prior: Array, cost: Array | float, legal: Array 
 
     Levels of a recursion are possible where the lexicon is, so what holds here holds at every depth.
     """
-    if not all(known(x) for x in (lexicon, log_prior, cost, legal)):
+    if not known(lexicon, log_prior, cost, legal):
         return
     truth = np.asarray(lexicon) if lexicon.dtype == bool else np.asarray(lexicon) != -np.inf
     allowed = np.asarray(log_prior) != -np.inf

@@ -31,7 +31,7 @@ def group_speakers(
     Raises: ValueError if a group's lexica do not sum to 1 (outside jit).
     """
     checks.log_prior(log_lexicon_given_group, log_speakers.shape[0], "lexicon")
-    return jax.vmap(lambda log_p: logsumexp(log_speakers + log_p[:, None, None], 0))(log_lexicon_given_group)
+    return jax.vmap(mixture_speaker, (0, None))(log_lexicon_given_group, log_speakers)
 
 
 def begin(log_group: Float[Array, " G"], log_lexicon_given_group: Float[Array, "G X"]) -> Float[Array, "G X"]:

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from otherminds.inference.logspace import log_normalize, scale
+from otherminds.inference.logspace import log_normalize, scale, weighted
 from otherminds.rsa import checks
 
 
@@ -20,10 +20,7 @@ def eavesdropper_utility(
     Returns: utilities, nats; -inf where the listener cannot understand and w_m > 0.
     Source: Lupu, Willi & Foerster (2025), appendix H, with a linear interception term.
     """
-    # Without a weight, what the listener cannot understand is worth 0, not 0 times -inf.
-    counts = (miscommunication_weight > 0) | (log_listener != -jnp.inf)
-    weighted = jnp.where(counts, scale(miscommunication_weight, log_listener), 0.0)
-    return weighted - interception_weight * jnp.exp(log_third_party)
+    return weighted(miscommunication_weight, log_listener) - interception_weight * jnp.exp(log_third_party)
 
 
 def eavesdropper_speaker(

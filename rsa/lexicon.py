@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
+from otherminds.inference.tracing import known
 from otherminds.rsa import checks
 
 
@@ -18,7 +19,7 @@ def from_boolean(truth: ArrayLike) -> Float[Array, "U M"]:
     truth: [U, M], Boolean or 0 and 1.   Returns: log_lexicon [U, M], 0 or -inf.
     Raises: ValueError as `from_graded`, and for entries other than 0 and 1 (outside jit).
     """
-    if checks.known(truth):
+    if known(truth):
         truth = np.asarray(truth)
         wrong = truth[~np.isin(truth, (0, 1))]
         if wrong.size:
@@ -37,7 +38,7 @@ def from_graded(lexicon: ArrayLike) -> Float[Array, "U M"]:
     """
     if np.ndim(lexicon) != 2:
         raise ValueError(f"lexicon has shape {np.shape(lexicon)}; it must be [utterances, meanings]")
-    if checks.known(lexicon):
+    if known(lexicon):
         _check_degrees(np.asarray(lexicon))
     lexicon = jnp.asarray(lexicon)
     return jnp.where(lexicon > 0, jnp.log(jnp.where(lexicon > 0, lexicon, 1.0)), -jnp.inf)
@@ -64,7 +65,7 @@ def from_vectors(
     Raises: ValueError for a vector of length 0, which has no direction (outside jit; inside, its row is NaN).
     """
     for vectors, what in ((utterances, "utterance"), (meanings, "meaning")):
-        zero = np.flatnonzero(~np.any(np.asarray(vectors), 1)) if checks.known(vectors) else ()
+        zero = np.flatnonzero(~np.any(np.asarray(vectors), 1)) if known(vectors) else ()
         if len(zero):
             raise ValueError(f"the vector of {what} {zero[0]} is all zeros and has no direction; leave it out")
     unit = [v / jnp.linalg.norm(v, axis=1, keepdims=True) for v in (utterances, meanings)]

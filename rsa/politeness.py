@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from otherminds.inference.logspace import expectation, log_normalize, logsumexp, scale
+from otherminds.inference.logspace import expectation, log_normalize, logsumexp, scale, weighted
 from otherminds.rsa import agents, checks
 
 
@@ -44,7 +44,7 @@ def polite_speaker(
     """
     checks.speaking(log_listener.shape[0], alpha, cost, legal)
     checks.fraction("informativity", informativity)
-    utility = _weighted(informativity, log_listener.T) + (1 - informativity) * expectation(log_listener, value)
+    utility = weighted(informativity, log_listener.T) + (1 - informativity) * expectation(log_listener, value)
     log_speaker = log_normalize(scale(alpha, utility - cost), where=_understood(log_listener, legal))
     return checks.some_support(log_speaker, "meaning {} has no utterance that may be said", allow_empty)
 
@@ -101,8 +101,8 @@ def self_presenting_speaker(
     for name, weight in goals._asdict().items():
         checks.at_least_0(name, weight)
     log_meaning, log_informativity = logsumexp(log_joint, 1), logsumexp(log_joint, 2)
-    utility = _weighted(goals.informational, log_meaning.T) + goals.social * expectation(log_meaning, value)
-    utility = utility + _weighted(goals.presentational, log_informativity.T)[:, None]
+    utility = weighted(goals.informational, log_meaning.T) + goals.social * expectation(log_meaning, value)
+    utility = utility + weighted(goals.presentational, log_informativity.T)[:, None]
     log_speaker = log_normalize(scale(alpha, utility - cost), where=_understood(log_meaning, legal))
     return checks.some_support(log_speaker, "at weight {}, meaning {} has no utterance that may be said", allow_empty)
 
@@ -111,9 +111,3 @@ def _understood(log_listener: Float[Array, "U M"], legal: Bool[Array, " U"] | No
     """What may be said, and of which the listener makes anything: an empty row has no social value."""
     understood = jnp.any(log_listener != -jnp.inf, -1)
     return understood if legal is None else understood & legal
-
-
-def _weighted(weight: Float[Array, ""] | float, log_p: Float[Array, "..."]) -> Float[Array, "..."]:
-    """weight log_p, in which what has no weight is worth 0 even where it is impossible."""
-    counts = (weight > 0) | (log_p != -jnp.inf)
-    return jnp.where(counts, scale(weight, log_p), 0.0)

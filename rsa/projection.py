@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from otherminds.inference.logspace import log_normalize, logsumexp, scale
+from otherminds.inference.tracing import known
 from otherminds.rsa import agents, checks
 
 Classes = Int[np.ndarray, " M"] | Int[Array, " M"]  # static: what each meaning answers to a question
@@ -130,7 +131,7 @@ def _project(log_rows: Float[Array, "M U"], classes: Classes) -> Float[Array, "C
 
 
 def _checked(classes: ArrayLike, size: int) -> np.ndarray:
-    if not checks.known(classes):
+    if not known(classes):
         raise ValueError("the classes of a question are static: close over them, or make them outside jit")
     classes = np.asarray(classes)
     if classes.shape != (size,):

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from otherminds.inference.logspace import log_normalize, logsumexp, scale
+from otherminds.inference.tracing import known
 from otherminds.rsa import agents, checks
 
 POSITIVE, NEGATIVE, SILENCE = range(3)
@@ -94,7 +95,7 @@ def gradable_listener(
     checks.log_prior(negative.log_prior, negative.values.shape[0], "negative threshold")
     checks.speaking(3, alpha, cost, legal)
     for name, values in (("degrees", degrees), ("positive", positive.values), ("negative", negative.values)):
-        if checks.known(values) and np.isnan(np.asarray(values)).any():
+        if known(values) and np.isnan(np.asarray(values)).any():
             raise ValueError(f"{name}[{np.isnan(np.asarray(values)).argmax()}] is NaN; it is a place on the scale")
     cost = jnp.broadcast_to(jnp.asarray(cost, degrees.dtype), 3)
     legal = jnp.ones(3, bool) if legal is None else legal

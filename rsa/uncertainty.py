@@ -204,14 +204,7 @@ def recursion_above(
     """
     if depth < 1:
         raise ValueError(f"depth={depth}: the listener that is given has depth 1")
-
-    def level(log_listener, _):
-        log_speaker = agents.pragmatic_speaker(log_listener, alpha, cost, legal, allow_empty=True)
-        log_listener = agents.pragmatic_listener(log_speaker, log_prior)
-        return log_listener, (log_speaker, log_listener)
-
-    _, (speakers, listeners) = jax.lax.scan(level, log_listener, None, length=depth - 1)
-    return LevelsAbove(speakers, jnp.concatenate([log_listener[None], listeners]))
+    return LevelsAbove(*agents.levels_above(log_listener, log_prior, depth - 1, alpha, cost, legal))
 
 
 def anxious_listener(

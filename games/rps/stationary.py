@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 from otherminds.games.rps.rules import MOVES, PAYOFF
 from otherminds.games.rps.strategies import FIRST, KINDS, Strategy, log_policies
 from otherminds.inference.fixed_points import Solution, iterate
+from otherminds.inference.tracing import known
 
 PAIRS = MOVES * MOVES
 ROUNDING = 1e-6  # probabilities closer than this are equal
@@ -182,7 +183,7 @@ def recurrent_classes(transitions: Float[Array, "N N"]) -> Int[Array, " N"]:
 
 def _require(condition: Bool[Array, ""], value: Array, message: str) -> Array:
     """value, or a ValueError where the condition fails; inside jit, NaN there."""
-    if not isinstance(condition, jax.core.Tracer) and not condition:
+    if known(condition) and not condition:
         raise ValueError(message)
     return jnp.where(condition, value, jnp.nan)
 

@@ -25,23 +25,7 @@ from otherminds.rsa import (
     uncertainty,
 )
 
-MODULES = (
-    agents,
-    conventions,
-    cultures,
-    eavesdropper,
-    incremental,
-    knowledge,
-    lexicon,
-    politeness,
-    population,
-    projection,
-    rate_distortion,
-    sparse,
-    thresholds,
-    typicality,
-    uncertainty,
-)
+MODULES = [value for value in globals().values() if inspect.ismodule(value) and "otherminds.rsa" in value.__name__]
 TRUTH = jnp.array([[1, 1, 1], [0, 1, 1], [0, 0, 1]], bool)
 IN_LOGS = jnp.where(TRUTH, 0.0, -jnp.inf)
 PRIOR = jnp.full(3, -jnp.log(3.0))

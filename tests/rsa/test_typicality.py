@@ -189,27 +189,15 @@ derivative = jax.jit(jax.grad(speaker_likelihood, tuple(range(4))), static_argna
 
 @pytest.mark.parametrize("softmax", [True, False])
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 50.0, 1000.0])
-def test_gradients_with_zeros_are_finite_differences(alpha, softmax):
+def test_gradients_with_zeros_are_finite_differences(check_gradients, alpha, softmax):
     with np.errstate(divide="ignore"):
         log_prior = np.log([0.4, 0.3, 0.3, 0.0])
     numbers = [np.float64(alpha), np.array([0.9, 0.8, 0.7, 0.6]), np.array([0.1, 0.2, 0.3, 0.4]), log_prior]
+    of_one = (lambda *a: value(*a, softmax)), (lambda *a: derivative(*a, softmax))
+    check_gradients(*of_one, numbers, 1e-5 / max(alpha, 1), 1e-8)
     with jax.enable_x64(True):
-        exact = [np.asarray(g) for g in derivative(*numbers, softmax)]
-        for which, (argument, ours) in enumerate(zip(numbers, exact, strict=True)):
-            assert np.isfinite(ours).all()
-            for index in np.argwhere(np.isfinite(argument)):
-                step = np.zeros_like(argument)
-                step[tuple(index)] = 1e-5 / max(alpha, 1)
-                moved = [[a + s * step if i == which else a for i, a in enumerate(numbers)] for s in (1, -1)]
-                numeric = (value(*moved[0], softmax) - value(*moved[1], softmax)) / (2 * step.max())
-                tolerance = 1e-5 * np.abs(ours).max() + 1e-8
-                np.testing.assert_allclose(ours[tuple(index)], numeric, rtol=1e-5, atol=tolerance)
-            assert (ours[~np.isfinite(argument)] == 0).all()
         boolean = derivative(numbers[0], np.array([1.0, 1, 0.9, 0.9]), *numbers[2:], softmax)
         assert all(np.isfinite(g).all() for g in boolean)
-    single = derivative(*(jnp.array(a, jnp.float32) for a in numbers), softmax)
-    for ours, theirs in zip(single, exact, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=2e-3 * np.abs(theirs).max() + 1e-5)
 
 
 # Errors

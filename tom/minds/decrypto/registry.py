@@ -20,11 +20,8 @@ from otherminds.tom.minds.decrypto.literal import LiteralEncoderParams, LiteralP
 from otherminds.tom.minds.decrypto.pragmatic import PragmaticParams, pragmatic_decoder
 from otherminds.tom.minds.decrypto.rational import RationalParams, rational_encoder
 from otherminds.tom.minds.decrypto.speaker import BETA, contrastive_speaker, literal_speaker
+from otherminds.tom.minds.spec import UnknownMind, option_value
 from otherminds.tom.vectors import with_vectors
-
-
-class UnknownMind(ValueError):
-    """A mind or an option that does not exist; the message lists those that do."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +270,7 @@ def named(spec: str, role: Role) -> NamedMind:
         parameter = own.get(option) or meaning.get(option)
         if parameter is None:
             raise UnknownMind(f"{spec!r}: no option {option!r}; {name} takes {', '.join([*own, *meaning])}")
-        value = options[option] = _value(text.strip(), parameter.annotation, f"{name}:{option}")
+        value = options[option] = option_value(text.strip(), parameter.annotation, f"{name}:{option}")
         low, high = RANGES.get(option, (float("-inf"), float("inf")))
         if not isinstance(value, str) and not low <= value <= high:
             allowed = f"at least {low:g}" if high == float("inf") else f"from {low:g} to {high:g}"
@@ -286,12 +283,3 @@ def named(spec: str, role: Role) -> NamedMind:
     except ValueError as error:
         raise UnknownMind(f"{spec!r}: {error}") from None
     return NamedMind(spec, mind, lambda lexicon: params(its_meaning.of(lexicon)), its_meaning.vectors or None)
-
-
-def _value(text: str, kind: type, option: str) -> Any:
-    try:
-        if kind is bool:
-            return {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}[text.lower()]
-        return kind(text)
-    except (ValueError, KeyError):
-        raise UnknownMind(f"{option}={text!r} is no {kind.__name__}") from None

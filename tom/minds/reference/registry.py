@@ -11,10 +11,7 @@ from otherminds.games.reference.rules import Role
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.reference import players
 from otherminds.tom.minds.reference.choice import Params
-
-
-class UnknownMind(ValueError):
-    """A mind or an option that does not exist; the message lists those that do."""
+from otherminds.tom.minds.spec import UnknownMind, option_value
 
 
 @dataclass(frozen=True)
@@ -76,11 +73,7 @@ def named(spec: str, role: Role) -> NamedMind:
         option = option.replace("-", "_")
         if option not in own:
             raise UnknownMind(f"{spec!r}: no option {option!r}; {name} takes {', '.join(own)}")
-        kind = own[option].annotation
-        try:
-            options[option] = kind(text)
-        except ValueError:
-            raise UnknownMind(f"{name}:{option}={text!r} is no {kind.__name__}") from None
+        options[option] = option_value(text, own[option].annotation, f"{name}:{option}")
         if not 0 <= options[option] <= RANGES[option] or options[option] == math.inf:
             allowed = "finite and at least 0" if RANGES[option] == math.inf else f"from 0 to {RANGES[option]:g}"
             raise UnknownMind(f"{spec!r}: {option}={text} must be {allowed}")
