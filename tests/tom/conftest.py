@@ -160,3 +160,11 @@ def small_lexicon(small_vocabulary) -> Lexicon:
 def deal():
     """A game with keywords 0, 1, 2, 3 and eight given codes, nothing played."""
     return begin(jnp.arange(4), jax.random.permutation(jax.random.key(3), 24)[:8])
+
+
+@pytest.fixture(scope="session")
+def human_games(shared):
+    """The 217 recorded games between a person (player 1) and a bot (player 2)."""
+    from otherminds.tom.experiments.rps.recordings import read_brockbank
+
+    return read_brockbank(shared / "data/rps/rps_v2_data.RData")

@@ -20,7 +20,7 @@ from otherminds.tom.experiments.compare import UNIFORM
 from otherminds.tom.experiments.rps.match_records import Matches
 from otherminds.tom.experiments.rps.matches import play_matches
 from otherminds.tom.experiments.rps.matches_compare import compare, log_posterior
-from otherminds.tom.experiments.rps.recordings import Recorded, read_brockbank, write_matches
+from otherminds.tom.experiments.rps.recordings import Recorded, write_matches
 from otherminds.tom.minds.rps.registry import BOTS, named_player
 
 LAPSE = 0.1
@@ -193,11 +193,10 @@ def test_wrong_calls_are_told(log, options, told):
 
 
 @pytest.fixture(scope="module")
-def recorded(shared):
-    matches = read_brockbank(shared / "data/rps/rps_v2_data.RData")
-    moves = np.stack([match.moves for match in matches])
-    names = tuple(match.name for match in matches)
-    return Matches(names, tuple(match.players for match in matches), moves, np.ones((217, 300), bool))
+def recorded(human_games):
+    moves = np.stack([match.moves for match in human_games])
+    names = tuple(match.name for match in human_games)
+    return Matches(names, tuple(match.players for match in human_games), moves, np.ones((217, 300), bool))
 
 
 def test_the_bots_of_all_games_are_found(recorded, shared):

@@ -13,7 +13,6 @@ from otherminds.games.rps.catalogue import CODES, REACTIVE, STATIC
 from otherminds.games.rps.losses import union_raw
 from otherminds.games.rps.strategies import human_bots, stack
 from otherminds.inference.switching import Sticky, filter
-from otherminds.tom.experiments.rps.recordings import read_brockbank
 from otherminds.tom.minds.rps import observers
 from otherminds.tom.minds.rps.observer_registry import named_observer
 from otherminds.tom.minds.rps.observers import observe
@@ -274,20 +273,14 @@ def test_specs_become_observers(x64):
 # Games between people and bots
 
 
-@pytest.fixture(scope="module")
-def recorded(shared):
-    """Moves [game, player, round] of a person (0) and a bot (1), and the bots' names."""
-    games = read_brockbank(shared / "data/rps/rps_v2_data.RData")
-    return np.array([game.moves for game in games], np.int32), np.array([game.players[1] for game in games])
-
-
-def test_the_bots_that_people_played_are_found(shared, recorded):
+def test_the_bots_that_people_played_are_found(shared, human_games):
     """All 186 games with a bot that looks one round back, in as many rounds as an earlier count found.
 
     That count left out rounds after a missing move, in which here the move counts as any of the three; one game, in
     which the person's first move is missing, takes 37 rounds in place of 32 for it.
     """
-    games, bots = recorded
+    games = np.array([game.moves for game in human_games], np.int32)  # [game, person or bot, round]
+    bots = np.array([game.players[1] for game in human_games])
     rules, expected = human_bots(), golden(shared, "human_v2_bot_id")["r"]
     kept = np.isin(bots, list(rules))
     assert kept.sum() == 186
