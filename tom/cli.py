@@ -1,4 +1,4 @@
-"""The command line: `otherminds run`, `simulate`, `import`, `compare`, `validate`."""
+"""The command line: `otherminds run`, `simulate`, `import`, `identify`, `compare`, `validate`."""
 
 import contextlib
 import os
@@ -159,6 +159,69 @@ def run_decrypto(**options: Any) -> None:
     sys.exit(1 if failed else 0)
 
 
+@run.command("rps")
+@click.option("--player1", default="N", show_default=True, help="A strategy of the catalogue (A to Z), or any player.")
+@click.option("--player2", default="G", show_default=True, help="Its opponent.")
+@click.option(
+    "--observer",
+    help="Comma-separated: exact, window:50, frequency, switching, generator-aware, moment-matching, provider/name or "
+    "`model`.  [default: exact,window:50,frequency,model]",
+)
+@click.option("--model", help="The language model, provider/name.  [default: local/smollm2 where it is installed]")
+@click.option("--base-url", help="OpenAI-compatible server to ask instead of the provider's own.")
+@click.option(
+    "--matches", default=5, show_default=True, help="Matches for every seed; 30 or more tell observers apart."
+)
+@click.option("--seeds", default=1, show_default=True, help="Number of seeds: 0, 1, ...")
+@click.option("--rounds", default=40, show_default=True, help="Of a match. The paper: 200.")
+@click.option("--warmup", default=10, show_default=True, help="Rounds before the first question may come.")
+@click.option("--every", default=20, show_default=True, help="Asked after the rounds that this divides. The paper: 1.")
+@click.option("--history", default=50, show_default=True, help="Rounds that a model is shown; 0: all.")
+@click.option(
+    "--reasoning-interval", default=20, show_default=True, help="Rounds between questions for reasons; 0: never."
+)
+@click.option(
+    "--stop-after", type=int, help="Equal answers in a row after which the last one stands.  [default: never]"
+)
+@click.option(
+    "--sweep",
+    multiple=True,
+    metavar="OPTION=VALUE,...",
+    help="Such as temperature=0,0.7: a model as several observers.",
+)
+@click.option(
+    "--sections",
+    multiple=True,
+    metavar="NAME[,NAME...]",
+    help="Of the text: catalogue, history, reasoning, format. Repeat it for one observer a list.  [default: all]",
+)
+@click.option("--temperature", type=float, help="Of the language model.  [default: the server's]")
+@click.option("--max-tokens", type=int, help="Of one answer.")
+@click.option("--max-attempts", default=2, show_default=True, help="Answers per question before it counts as failed.")
+@click.option("--max-connections", default=10, show_default=True, help="Calls in flight at once.")
+@click.option("--timeout", default=120.0, show_default=True, help="Seconds that an answer may be silent.")
+@click.option("--legacy-iid", is_flag=True, help="Data as the paper made them: nobody reacts to anything.")
+@click.option("--legacy-decimals", is_flag=True, help="The catalogue in three decimals, as in the authors' code.")
+@click.option("--no-shuffle", is_flag=True, help="Label strategies by their codes in every match.")
+@click.option("--lapse", default=0.05, show_default=True, help="Of every statement, when log scores are taken.")
+@click.option("--out", type=click.Path(), help="Folder of log and report.  [default: runs/rps-<settings>]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def run_rps(**options: Any) -> None:
+    """Rock, paper, scissors: observers of a match find out which strategies the players follow.
+
+    Minds and language models watch the same matches, and state which of 19 strategies each player follows, the next
+    moves, and who wins in the long run. All of it is scored beside the exact observer of the same rounds.
+
+    The same command goes on where an earlier call was stopped. The paper's setting: --rounds 200 --every 1
+    --legacy-iid --legacy-decimals --no-shuffle. Exit code 1: matches finished, but some answers failed.
+    """
+    with _one_line_errors("stopped; the same command goes on where it stopped"):
+        from otherminds.tom.experiments.rps import console
+
+        failed = console.run_rps(**options)
+    sys.exit(1 if failed else 0)
+
+
 @simulate.command("decrypto")
 @click.option("--encoder", default="baseline,rational", show_default=True, help="Minds, comma-separated.")
 @click.option("--decoder", default="literal", show_default=True, help="Minds, comma-separated.")
@@ -180,6 +243,36 @@ def simulate_decrypto(**options: Any) -> None:
         from otherminds.tom.experiments import console
 
         console.simulate_decrypto({role: options.pop(role) for role in ROLES}, **options)
+
+
+@simulate.command("rps")
+@click.option(
+    "--players",
+    default="order:0,order:1,order:2,order:3",
+    show_default=True,
+    help="Players, comma-separated: order:K, strategies of the catalogue (A to Z), best-response, switching ...",
+)
+@click.option("--matches", default=10_000, show_default=True, help="Matches for every pair.")
+@click.option("--rounds", default=20, show_default=True, help="Rounds a match.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="The same seed plays the same matches, whatever the chunk.",
+)
+@click.option("--chunk", type=int, help="Matches computed at once.  [default: by device]")
+@click.option("--out", type=click.Path(), help="Folder for a picture of the table, payoffs.png.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def simulate_rps(**options: Any) -> None:
+    """Rock, paper, scissors between minds alone: the payoff of every player against every other.
+
+    The default is a tournament of orders of theory of mind: order k models its opponent as order k-1.
+    """
+    with _one_line_errors():
+        from otherminds.tom.experiments.rps import tournament_console
+
+        tournament_console.simulate_rps(**options)
 
 
 @main.group("import", short_help="Turn other people's recordings into a log.")
@@ -215,6 +308,80 @@ def import_reference(**options: Any) -> None:
         from otherminds.tom.experiments.reference import console
 
         console.import_recordings(**options)
+
+
+@import_.command("rps")
+@click.option(
+    "--matches",
+    required=True,
+    type=click.Path(),
+    help="CSV with the columns match, round, move1, move2, and where wanted player1, player2.",
+)
+@click.option("--out", required=True, type=click.Path(), help="Folder of the log.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def import_rps(**options: Any) -> None:
+    """Rock, paper, scissors: matches of any two players, a line a round.
+
+    Moves are 0, 1, 2, or r, p, s, or rock, paper, scissors; an empty cell, none and NA are missing moves, which stay in
+    the log as failed answers. Rounds of a match are counted from 0 or 1. A player called by the name of a rule (X,
+    prev_move_positive, ...) is compared with that rule.
+    """
+    with _one_line_errors():
+        from otherminds.tom.experiments.rps import matches_console
+
+        matches_console.import_matches(**options)
+
+
+@import_.command("brockbank")
+@click.argument("path", type=click.Path())
+@click.option("--out", required=True, type=click.Path(), help="Folder of the log.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def import_brockbank(**options: Any) -> None:
+    """Rock, paper, scissors: people against the bots of Brockbank and Vul, from their .RData file.
+
+    People are called human, bots by their rule; games are numbered, and codes of participants are dropped.
+    """
+    with _one_line_errors():
+        from otherminds.tom.experiments.rps import matches_console
+
+        matches_console.import_bots(**options)
+
+
+@main.group(short_help="What play can tell apart.")
+def identify() -> None:
+    """What can be told of players from what they do: tools of one game."""
+
+
+@identify.command("rps")
+@click.option("--opponent", default="D", show_default=True, help="Strategy of player 2.")
+@click.option("--candidates", metavar="A,B,...", help="Strategies that player 1 may follow.  [default: all 19]")
+@click.option("--rounds", default=200, show_default=True, help="Of a match.")
+@click.option("--matches", default=300, show_default=True, help="Simulated for every candidate.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="The same seed plays the same matches.",
+)
+@click.option("--legacy-iid", is_flag=True, help="Ceilings from data as the paper made them: no one reacts.")
+@click.option("--window", type=int, help="Rounds that the observer remembers.  [default: all; with --regimes also 50]")
+@click.option("--tremble", default=0.0, show_default=True, help="Probability of a random move, of everybody.")
+@click.option(
+    "--regimes", "show_regimes", is_flag=True, help="The paper's three pairs instead, beside what it reports."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables; null stands for infinity.")
+@click.option("--out", type=click.Path(), help="Folder for figures (PNG) and tables (CSV).")
+def identify_rps(**options: Any) -> None:
+    """Rock, paper, scissors: which strategies play can tell apart, how fast, and against whom.
+
+    For every candidate the nearest rival, the nats a round that tell them apart, the rounds until the odds are 19 to 1,
+    and how often an ideal observer names it after n rounds: no other observer can do better.
+    """
+    with _one_line_errors():
+        from otherminds.tom.experiments.rps import identify as console
+
+        console.identify(**options)
 
 
 @main.command(short_help="Compare logs with every mind; write a report.")

@@ -13,6 +13,9 @@ from otherminds.games.decrypto.rules import Role, decrypto
 from otherminds.games.decrypto.vocabulary import make
 from otherminds.games.protocol import Game
 from otherminds.games.rollout import deal_key, decision_key, game_key, keep_unless, rollout
+from otherminds.games.rps import play as match
+from otherminds.games.rps.catalogue import member
+from otherminds.games.rps.observation import Asking, observer_game
 from otherminds.inference.devices import map_chunks
 from otherminds.tom.mind import Mind, draw
 from otherminds.tom.minds.decrypto.baseline import (
@@ -56,6 +59,9 @@ def game(name) -> Game:
         "decrypto to the last turn": lambda: decrypto(
             len(vocabulary().keywords), turns=TURNS, continue_after_loss=True
         ),
+        "rps-observer": lambda: observer_game(
+            lambda key: match.play(key, member("N"), member("X"), 23), (13, 16), 19, Asking(23, 2, 5, 4)
+        ),
     }[name]()
 
 
@@ -97,7 +103,7 @@ def players() -> dict[str, Player]:
     }
 
 
-GAMES = ["decrypto", "decrypto to the last turn"]
+GAMES = ["decrypto", "decrypto to the last turn", "rps-observer"]
 MINDS = [
     "baseline encoder",
     "baseline encoder, keyword skipped",

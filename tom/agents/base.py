@@ -35,12 +35,15 @@ class Decision:
     attempts: every answer, the last one first valid or all failed; empty for agents that cannot fail.
     log_probability: that the agent itself gave to the action, nats, where it is a mind.
     probabilities: over the actions, where the agent states them.
+    statement: what else it states, in a game that asks for more than an action.   reasoning: its reasons, where asked.
     """
 
     action: Any
     attempts: tuple[Attempt, ...] = ()
     log_probability: float | None = None
     probabilities: dict[str, float] | None = None
+    statement: dict[str, dict[str, float]] | None = None
+    reasoning: str | None = None
 
     @property
     def failure(self) -> str | None:

@@ -9,7 +9,7 @@ from otherminds.games.decrypto import text
 from otherminds.games.decrypto.rules import Observation, Role
 from otherminds.tom.agents.base import Attempt, Decision
 from otherminds.tom.llm.client import Answer, Client
-from otherminds.tom.llm.parsing import find_answer
+from otherminds.tom.llm.parsing import Parsed, find_answer
 
 MAX_TOKENS_CONSTRAINED = 128  # an answer held to a schema needs about 30, white space included
 LONGEST_ECHO = 1000  # characters of a failed answer that are shown to the model again
@@ -49,8 +49,7 @@ class LanguageModelAgent:
         return await ask(
             self.client,
             text.messages(observation, words, keywords, think=self.think),
-            key="hints" if encodes else "guess",
-            read=read,
+            find=partial(find_answer, key="hints" if encodes else "guess", read=read),
             schema=None if self.think else schema,
             max_attempts=self.max_attempts,
             seed=seed,
@@ -61,16 +60,17 @@ async def ask(
     client: Client,
     messages: Sequence[Mapping[str, str]],
     *,
-    key: str,
-    read: Callable[[Any], Any],
+    find: Callable[[str], Parsed],
     schema: Mapping[str, Any] | None = None,
+    constrained_tokens: int = MAX_TOKENS_CONSTRAINED,
     max_attempts: int = 3,
     seed: int | None = None,
 ) -> Decision:
     """Ask until an answer is valid; a failed one is followed by what was wrong with it, as the next turns.
 
     A call that brought no answer is not asked again: the client has already retried it.
-    key, read: see `find_answer`.   schema: that answers are held to where the server can.
+    find: the action in a text (`parsing.find_answer`, `parsing.find_object`).   schema: that answers are held to where
+    the server can.   constrained_tokens: enough for an answer held to it.
     """
     chat, attempts = list(messages), []
     # Hidden reasoning counts as output, so only models without it are kept this short.
@@ -79,10 +79,10 @@ async def ask(
         answer = await client.chat(
             chat,
             schema=schema,
-            max_tokens=MAX_TOKENS_CONSTRAINED if short else None,
+            max_tokens=constrained_tokens if short else None,
             seed=None if seed is None else (seed + number) % SEEDS,
         )
-        action, failure, error = _judge(answer, key, read)
+        action, failure, error = _judge(answer, find)
         attempts.append(_attempt(answer, failure, error))
         if failure in (None, "call"):
             return Decision(action, tuple(attempts))
@@ -93,7 +93,7 @@ async def ask(
     return Decision(None, tuple(attempts))
 
 
-def _judge(answer: Answer, key: str, read: Callable[[Any], Any]) -> tuple[Any, str | None, str | None]:
+def _judge(answer: Answer, find: Callable[[str], Parsed]) -> tuple[Any, str | None, str | None]:
     """(action, None, None), or (None, failure, error)."""
     if answer.error is not None:
         return None, "call", answer.error
@@ -103,7 +103,7 @@ def _judge(answer: Answer, key: str, read: Callable[[Any], Any]) -> tuple[Any, s
         return None, "refused", "it was refused; this is a harmless word game"
     if not answer.text.strip():
         return None, "empty", "it was empty"
-    action, error = find_answer(answer.text, key, read)
+    action, error = find(answer.text)
     return action, error and "invalid", error
 
 

@@ -184,6 +184,18 @@ def _compare_reference(logs: Sequence[Path], **options: Any) -> None:
     reference.compare_logs(logs, **options)
 
 
+def _compare_rps(logs: Sequence[Path], **options: Any) -> None:
+    from otherminds.tom.experiments.rps import matches_console
+
+    matches_console.compare_logs(logs, **options)
+
+
+def _compare_observers(logs: Sequence[Path], **options: Any) -> None:
+    from otherminds.tom.experiments.rps import console as observers
+
+    observers.compare_logs(logs, **options)
+
+
 def _compare_decrypto(
     logs: Sequence[Path],
     *,
@@ -208,7 +220,12 @@ def _compare_decrypto(
     report(logs, vocabulary, folder, minds, lapse, as_json=as_json)
 
 
-COMPARISONS: dict[str, Callable[..., None]] = {"decrypto": _compare_decrypto, "reference": _compare_reference}
+COMPARISONS: dict[str, Callable[..., None]] = {
+    "decrypto": _compare_decrypto,
+    "reference": _compare_reference,
+    "rps": _compare_rps,
+    "rps-observer": _compare_observers,
+}
 """By the name of the game in a log's first line."""
 
 

@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from otherminds.games.decrypto.rules import Event, Observation, Role, State
 from otherminds.games.protocol import Game
 from otherminds.games.rollout import decision_key
 from otherminds.tom.agents.base import Decision
@@ -22,25 +21,26 @@ from otherminds.tom.agents.words import Words
 
 
 class Seat(Protocol):
-    """Somebody who sits at a table for one game."""
+    """Somebody who sits at a table for one game; observations and events are the game's own."""
 
-    async def act(self, observation: Observation, key: jax.Array) -> Decision: ...
+    async def act(self, observation: Any, key: jax.Array) -> Decision: ...
 
-    def see(self, event: Event) -> None: ...
+    def see(self, event: Any) -> None: ...
 
 
 @dataclass(frozen=True)
 class Played:
-    """A decision in the game, as it goes into the log."""
+    """A decision in the game, as it goes into the log. role: an index into the game's roles."""
 
     turn: int
-    role: Role
-    observation: Observation
+    role: int
+    observation: Any
     decision: Decision
     seconds: float
 
 
-Recorded = Mapping[tuple[int, Role], Decision]
+Recorded = Mapping[tuple[int, int], Decision]
+"""By turn and role."""
 Listener = Callable[[Played], Awaitable[None] | None]
 
 
@@ -54,17 +54,18 @@ def _functions(game: Game) -> Any:
 
 async def play(
     game: Game,
-    state: State,
+    state: Any,
     seats: tuple[Seat, ...],
-    words: Words,
+    words: Words | None,
     key: jax.Array,
     *,
     recorded: Recorded | None = None,
     on_decision: Listener | None = None,
-) -> State:
-    """Plays a dealt game to its end and returns the final state.
+) -> Any:
+    """Plays a dealt game to its end and returns the final state, which counts its turns in `turn`.
 
-    key: the game's key.   recorded: decisions that were made before a kill; they are not asked for again.
+    words: the rows of what is said in words; None in a game where nothing is.   key: the game's key.
+    recorded: decisions that were made before a kill; they are not asked for again.
     on_decision: called for every new decision before the next one is asked for, to write it down.
     Raises: what a seat raises, once the others who act at the same time have decided, so that no decision is lost.
     """
@@ -72,10 +73,10 @@ async def play(
     recorded = recorded or {}
     phase = 0
     while not bool(done(state)):
-        acting = [Role(role) for role in np.flatnonzero(np.asarray(actors(state)))]
+        acting = np.flatnonzero(np.asarray(actors(state))).tolist()
         turn = int(state.turn)
 
-        async def decide(role: Role, state=state, phase=phase, turn=turn) -> Decision:
+        async def decide(role: int, state=state, phase=phase, turn=turn) -> Decision:
             if (turn, role) in recorded:
                 return recorded[turn, role]
             observation = jax.tree.map(np.asarray, observe(state, role))
@@ -92,7 +93,7 @@ async def play(
             if isinstance(decision, BaseException):
                 raise decision
         joint = {
-            int(role): game.no_action(role) if decision.action is None else _as_array(decision.action, role, words)
+            role: game.no_action(role) if decision.action is None else _as_array(decision.action, words)
             for role, decision in zip(acting, decisions, strict=True)
         }
         state, event = step(state, joint)
@@ -104,5 +105,6 @@ async def play(
     return state
 
 
-def _as_array(action: Any, role: Role, words: Words) -> jax.Array:
-    return jnp.asarray(words.rows(action) if role == Role.ENCODER else action, jnp.int32)
+def _as_array(action: Any, words: Words | None) -> jax.Array:
+    said = words is not None and isinstance(action, tuple)
+    return jnp.asarray(words.rows(action) if said else action, jnp.int32)

@@ -70,17 +70,19 @@ class Attempt(BaseModel):
 class Decision(Line):
     """What an agent did at one decision. `action` is null when it failed to answer."""
 
-    of_some_games: ClassVar[frozenset[str]] = frozenset({"scores"})
+    of_some_games: ClassVar[frozenset[str]] = frozenset({"scores", "statement", "reasoning"})
     event: Literal["decision"] = "decision"
     game_id: str
     turn: int  # 0 for the first
     role: str
     agent: str
     observation: dict[str, Any]  # what it knew
-    action: list[str] | str | None  # three hints, or a code such as "3-1-2"; a word, or an object
+    action: list[str] | str | None  # three hints, or a code such as "3-1-2"; a word, or an object; codes
     log_probability: float | None = None  # that the agent gave to its action, nats, where it is known
     probabilities: dict[str, float] | None = None  # over the codes or options, where the agent states them
     scores: dict[str, float] | None = None  # log-probabilities up to a constant, where a language model scored options
+    statement: dict[str, dict[str, float]] | None = None  # observers of rock, paper, scissors: all that they state
+    reasoning: str | None = None  # where it was asked for
     unknown_words: list[str] = []  # hints without a vector
     attempts: list[Attempt] = []
     usage: dict[str, int] = {}

@@ -1,19 +1,7 @@
-"""Runs Decrypto at tables of minds and language models: writes the log, and resumes after a kill.
+"""Runs Decrypto at tables of minds and language models: writes the log, and resumes after a kill (see `running`)."""
 
-What a model answers, good or bad, is its decision and is written down. A call that brings no answer, after all its
-retries, may have failed for this decision alone (a server can refuse a single prompt) or because the server is gone.
-So the model is then asked for a single word, twice at most. If a word comes, the decision has failed, is written as
-failed and counts. If none does, the run stops: the decision was not made, nothing is written of it, and the same
-command asks for it again.
-"""
-
-import asyncio
-import datetime
-import importlib.metadata
-import platform
 from collections.abc import Callable
-from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +12,31 @@ from otherminds.games.decrypto.rules import LENGTH, Ending, Event, Observation, 
 from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.games.protocol import Game
 from otherminds.games.rollout import deal_key, game_key
-from otherminds.tom.agents.base import Attempt, Decision
+from otherminds.tom.agents.base import Decision
 from otherminds.tom.agents.language_model import LanguageModelAgent
 from otherminds.tom.agents.mind import MindAgent
 from otherminds.tom.agents.words import Words
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError, DecryptoConfig, validated
 from otherminds.tom.experiments.driver import Played, play
-from otherminds.tom.experiments.records import CODE_INDEX, Log, read_log
-from otherminds.tom.llm.client import Client, ModelError, open_client
+from otherminds.tom.experiments.logs import Log
+from otherminds.tom.experiments.records import CODE_INDEX, DECRYPTO
+from otherminds.tom.experiments.running import (
+    UNANSWERED,
+    Asked,
+    Finished,
+    Session,
+    begin_game,
+    check_that_it_answers,
+    header,
+    how_it_came,
+    past_attempts,
+    run_games,
+)
+from otherminds.tom.experiments.running import read_past as read_past_of
 from otherminds.tom.minds.decrypto.registry import MINDS, is_mind, named
 
-PACKAGES = ("otherminds", "jax", "jaxlib", "numpy", "openai")
-UNANSWERED = 3
-"""Calls in a row without an answer, each with its own retries, after which a model counts as gone."""
+__all__ = ["UNANSWERED", "Finished", "PlannedGame", "model_names", "planned_games", "run"]
 
 
 class ModelSeat:
@@ -61,18 +60,6 @@ class ModelSeat:
         """Nothing to do: the next text tells it."""
 
 
-async def check_that_it_answers(client: Client) -> None:
-    """After a call without an answer: whether the model answers anything.
-
-    Raises: ModelError if it does not.
-    """
-    for _ in range(UNANSWERED - 1):
-        answer = await client.chat([{"role": "user", "content": "Say ok."}])
-        if answer.error is None:
-            return
-    raise ModelError(f"{client.model}: no answer to {UNANSWERED} calls in a row ({answer.error})")
-
-
 @dataclass(frozen=True)
 class PlannedGame:
     """One game of a run. agents: (encoder, decoder, interceptor)."""
@@ -84,15 +71,6 @@ class PlannedGame:
     @property
     def game_id(self) -> str:
         return f"{' + '.join(self.agents)} / seed {self.seed} / episode {self.episode}"
-
-
-@dataclass(frozen=True)
-class Finished:
-    """What a run left behind."""
-
-    games: int
-    failed_games: int  # games with an answer that failed
-    resumed_decisions: int  # taken from the log of an earlier start
 
 
 def planned_games(config: DecryptoConfig) -> list[PlannedGame]:
@@ -158,43 +136,18 @@ async def run(
         for agent, role in seats
         if agent not in models
     }
-    async with AsyncExitStack() as stack:
-        clients: dict[str, Client] = {}
-        for model in models:
-            if any(model == agent for agent, _ in seats):
-                clients[model] = await stack.enter_async_context(open_client(model, config.base_url, config.generation))
-                await clients[model].check()
-        if on_start is not None:
-            on_start()
-        with journal.Writer(path) as writer:
-            if past.begun is None:
-                writer.write(_header(config, vocabulary))
-            tables = _Tables(config, vocabulary, clients, minds, writer, past, on_game, on_decision)
-            try:
-                finished = await tables.play_all()
-            except ModelError as error:
-                raise ModelError(f"{error}; what was played is in {path}, the same command goes on with it") from None
-            if not past.complete:
-                writer.write(journal.RunOver(games=finished.games, time=_now()))
-    return finished
+    asked = {model: Asked(model, config.base_url, config.generation) for model in models}
+    asked = {model: how for model, how in asked.items() if any(model == agent for agent, _ in seats)}
+    tables = _Tables(config, vocabulary, minds, on_decision)
+    begun = header("decrypto", config.model_dump(mode="json"), vocabulary.name)
+    return await run_games(
+        path, past, begun, asked, planned_games(config), tables.play, on_start=on_start, on_game=on_game
+    )
 
 
 def read_past(path: Path, config: DecryptoConfig, vocabulary: Vocabulary) -> Log:
-    """What the log at `path` holds of this run; nothing where there is no log, or no whole line of it.
-
-    Raises: ConfigError for the log of another run, JournalError for one that cannot be read.
-    """
-    if not path.exists():
-        return Log()
-    past = read_log(path)
-    if past.begun is None and past.deals:
-        raise journal.JournalError(f"{path}, line 1: a log begins with run_begun")
-    if past.begun is not None and not _same_run(past.begun, config, vocabulary):
-        raise ConfigError(
-            f"{path} is the log of another run (other settings or words); give another --out, or the settings that "
-            "the log's first line shows"
-        )
-    return past
+    """What the log at `path` holds of this run; see `running.read_past`."""
+    return read_past_of(path, DECRYPTO, lambda begun: _same_run(begun, config, vocabulary), "settings or words")
 
 
 def _same_run(begun: journal.RunBegun, config: DecryptoConfig, vocabulary: Vocabulary) -> bool:
@@ -212,8 +165,7 @@ def decision_of(line: journal.Decision) -> Decision:
         action = CODE_INDEX[action]
     elif action is not None:
         action = tuple(action)
-    attempts = tuple(Attempt(text=attempt.text or "", error=attempt.error) for attempt in line.attempts)
-    return Decision(action, attempts, line.log_probability, line.probabilities)
+    return Decision(action, past_attempts(line), line.log_probability, line.probabilities)
 
 
 class _Tables:
@@ -223,58 +175,26 @@ class _Tables:
         self,
         config: DecryptoConfig,
         vocabulary: Vocabulary,
-        clients: dict[str, Client],
         minds: dict[tuple[str, Role], MindAgent],
-        writer: journal.Writer,
-        past: Log,
-        on_game: Callable[[PlannedGame], None] | None,
         on_decision: Callable[[], None] | None,
     ) -> None:
-        self.config, self.vocabulary, self.writer, self.past = config, vocabulary, writer, past
-        self.on_game, self.on_decision = on_game, on_decision
+        self.config, self.vocabulary, self.minds, self.on_decision = config, vocabulary, minds, on_decision
         self.game: Game = decrypto(
             len(vocabulary.keywords), turns=config.turns, continue_after_loss=config.continue_after_loss
         )
         self.spare = LENGTH * config.turns
-        self.clients, self.minds = clients, minds
 
-    async def play_all(self) -> Finished:
-        """Plays what is not finished; games at once, as many as the models take calls.
-
-        Raises: the first error of a game; the others are stopped then.
-        """
-        at_once = self.config.generation.max_connections if self.clients else 1
-        if any(model.startswith("local/") for model in self.clients):
-            at_once = 1  # one slot: games in turn keep the prompt's beginning
-        slots = asyncio.Semaphore(at_once)
-        failures: list[int] = []
-
-        async def one(planned: PlannedGame) -> None:
-            async with slots:
-                failures.append(await self.play(planned))
-                if self.on_game is not None:
-                    self.on_game(planned)
-
-        resumed = sum(map(len, self.past.decisions.values()))
-        try:
-            async with asyncio.TaskGroup() as group:
-                for planned in planned_games(self.config):
-                    group.create_task(one(planned))
-        except ExceptionGroup as errors:
-            raise errors.exceptions[0] from None
-        return Finished(len(failures), sum(count > 0 for count in failures), resumed)
-
-    def _seat(self, agent: str, role: Role, state: State, words: Words):
-        if agent in self.clients:
-            player = LanguageModelAgent(self.clients[agent], max_attempts=self.config.max_attempts)
+    def _seat(self, session: Session, agent: str, role: Role, state: State, words: Words):
+        if agent in session.clients:
+            player = LanguageModelAgent(session.clients[agent], max_attempts=self.config.max_attempts)
             return ModelSeat(player, words, self.vocabulary.keywords)
         return self.minds[agent, role].sit(words, self.game.view(state, role))
 
-    async def play(self, planned: PlannedGame) -> int:
+    async def play(self, session: Session, planned: PlannedGame) -> int:
         """Plays one game, or takes it from the log. Returns the number of answers that failed."""
         game_id = planned.game_id
-        if game_id in self.past.over:
-            return self.past.over[game_id].failed_answers
+        if game_id in session.past.over:
+            return session.past.over[game_id].failed_answers
         key = game_key(jax.random.key(planned.seed), planned.episode)
         state = self.game.init(deal_key(key))
         deal = journal.GameBegun(
@@ -285,27 +205,23 @@ class _Tables:
             keywords=[self.vocabulary.keywords[int(index)] for index in state.keywords],
             codes=[code_text(int(code)) for code in state.codes],
         )
-        if self.past.deals.get(game_id, deal) != deal:
-            raise journal.JournalError(
-                f"game {game_id!r} was dealt other keywords or codes than here, perhaps by another version of jax; "
-                "go on where the log was begun, or give another --out"
-            )
-        if game_id not in self.past.deals:
-            self.writer.write(deal)
+        begin_game(session, deal, "keywords or codes")
         words = Words(self.vocabulary, self.spare)
-        seats = tuple(self._seat(agent, role, state, words) for role, agent in zip(Role, planned.agents, strict=True))
-        recorded = {place: decision_of(line) for place, line in self.past.decisions.get(game_id, {}).items()}
+        seats = tuple(
+            self._seat(session, agent, role, state, words) for role, agent in zip(Role, planned.agents, strict=True)
+        )
+        recorded = {place: decision_of(line) for place, line in session.past.decisions.get(game_id, {}).items()}
         failed = sum(decision.action is None for decision in recorded.values())
 
         def write_down(played: Played) -> None:
             nonlocal failed
             failed += played.decision.action is None
-            self.writer.write(self._line(game_id, planned, played, words))
+            session.writer.write(self._line(game_id, planned, played, words))
             if self.on_decision is not None:
                 self.on_decision()
 
         state = await play(self.game, state, seats, words, key, recorded=recorded, on_decision=write_down)
-        self.writer.write(
+        session.writer.write(
             journal.GameOver(
                 game_id=game_id,
                 ending=Ending(int(state.ending)).name.lower(),
@@ -323,26 +239,17 @@ class _Tables:
         unknown = []
         if encodes and action is not None:
             unknown = [hint for hint in action if hint_vector(self.vocabulary, hint) is None]
-        attempts = decision.attempts
         return journal.Decision(
             game_id=game_id,
             turn=played.turn,
-            role=played.role.name.lower(),
+            role=self.game.roles[played.role],
             agent=planned.agents[played.role],
             observation=observation_json(played.observation, words, self.vocabulary.keywords),
             action=None if action is None else list(action) if encodes else code_text(action),
             log_probability=decision.log_probability,
             probabilities=decision.probabilities,
             unknown_words=unknown,
-            attempts=[journal.Attempt(**asdict(attempt)) for attempt in attempts],
-            usage={
-                "prompt_tokens": sum(attempt.prompt_tokens for attempt in attempts),
-                "completion_tokens": sum(attempt.completion_tokens for attempt in attempts),
-                "requests": sum(attempt.requests for attempt in attempts),
-            }
-            if attempts
-            else {},
-            seconds=round(played.seconds, 4),
+            **how_it_came(decision, played.seconds),
         )
 
 
@@ -361,19 +268,3 @@ def observation_json(observation: Observation, words: Words, keywords: tuple[str
         hints = np.asarray(observation.hints)
         known["hints"] = None if (hints < 0).any() else [words.texts[int(index)] for index in hints]
     return known
-
-
-def _header(config: DecryptoConfig, vocabulary: Vocabulary) -> journal.RunBegun:
-    versions = {package: importlib.metadata.version(package) for package in PACKAGES}
-    versions |= {"python": platform.python_version(), "device": jax.devices()[0].device_kind}
-    return journal.RunBegun(
-        game="decrypto",
-        config=config.model_dump(mode="json"),
-        vocabulary=vocabulary.name,
-        versions=versions,
-        time=_now(),
-    )
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

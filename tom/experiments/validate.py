@@ -11,10 +11,13 @@ import jax.numpy as jnp
 from otherminds.games.decrypto.rules import LENGTH, Ending, Role, State, begin, done, guess
 from otherminds.games.protocol import NO_ANSWER
 from otherminds.games.reference import rules as reference_rules
+from otherminds.games.rps import observation
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.logs import LogRules, Made, game_of, read_log
 from otherminds.tom.experiments.records import CODE_INDEX, DECRYPTO
 from otherminds.tom.experiments.reference import records as reference
+from otherminds.tom.experiments.rps import match_records as matches
+from otherminds.tom.experiments.rps import records as watched
 
 _guess = jax.jit(guess)
 
@@ -90,9 +93,24 @@ def _reference(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> P
     return Played(turns, bool(turns), {"ending": ending.name.lower(), "turns": turns})
 
 
+def _rps(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> Played:
+    del config
+    rounds, turns = matches.rounds_of(deal), matches.rounds_played(made)
+    return Played(turns, turns == rounds, {"ending": matches.Ending.PLAYED.name.lower(), "turns": rounds})
+
+
+def _observer(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> Played:
+    del config
+    state = watched.replay(deal, made)
+    ending = observation.Ending(int(state.ending)).name.lower()
+    return Played(int(state.turn), bool(observation.done(state)), {"ending": ending, "turns": int(state.turn)})
+
+
 GAMES: dict[str, tuple[LogRules, Callable[..., Played]]] = {
     "decrypto": (DECRYPTO, _decrypto),
     "reference": (reference.REFERENCE, _reference),
+    "rps": (matches.RPS, _rps),
+    watched.GAME: (watched.OBSERVER, _observer),
 }
 """By the name in the log's first line: what its lines must be, and what (deal, decisions, config) gives."""
 

@@ -12,6 +12,8 @@ A model may think aloud, draft, fence its JSON or set it in bold. What counts as
 
 Values are looked for behind the key and read with bounded patterns, so the time is linear in the text, and a broken
 object elsewhere disturbs nothing.
+
+Where an answer is a whole object with parts of its own, `find_object` reads it by the same rules, as strict JSON.
 """
 
 import json
@@ -21,6 +23,7 @@ from typing import Any, NamedTuple
 
 LONGEST_BARE = 200  # characters of a whole text that may be a bare value
 MOST_ITEMS = 64  # of a list
+MOST_OBJECTS = 200  # places where one may begin, the last ones of a text
 MARK = re.compile(
     r"(?:(?-i:\bANSWER)|^[ \t>*_#`-]{0,20}(?:the |my )?(?:final )?answer)[*_`]{0,4}[ \t]{0,4}:", re.M | re.I
 )
@@ -53,11 +56,32 @@ def find_answer(text: str | None, key: str, read: Callable[[Any], Any]) -> Parse
         an action, or ValueError with a message for the model.
     Returns: Parsed(action, None), or Parsed(None, error).
     """
-    text = (text or "").rpartition("</think>")[2].partition("<think>")[0]
+    text = _without_thoughts(text)
     missing = f'no answer was found; end with one line such as ANSWER: {{"{key}": ...}}'
+    return _one_answer(_candidates(text, key), read, missing, f'two different values of "{key}"')
+
+
+def find_object(text: str | None, key: str, read: Callable[[dict[str, Any]], Any]) -> Parsed:
+    """The one answer that `text` gives as a whole JSON object, known by a field that every answer has.
+
+    key: that field.   read: the game's reader of an object -> an action, or ValueError with a message for the model.
+    Returns: Parsed(action, None), or Parsed(None, error). An object inside another one counts too, a key that stands
+        twice in an object or a number that JSON does not know makes it unreadable.
+    """
+    text = _without_thoughts(text)
+    missing = f'no JSON object with "{key}" was found; answer with one'
+    return _one_answer(_objects(text, key), read, missing, "two different answers")
+
+
+def _without_thoughts(text: str | None) -> str:
+    return (text or "").rpartition("</think>")[2].partition("<think>")[0]
+
+
+def _one_answer(values: Iterator[Any], read: Callable[[Any], Any], missing: str, two: str) -> Parsed:
+    """Reads the values that count: the last must be valid, and those that are valid the same."""
     answers: list[Any] = []
     error: str | None = missing
-    for value in _candidates(text, key):
+    for value in values:
         try:
             if isinstance(value, _Unreadable):
                 raise value
@@ -71,10 +95,52 @@ def find_answer(text: str | None, key: str, read: Callable[[Any], Any]) -> Parse
             if len(answers) > 1:
                 break
     if len(answers) > 1:
-        return Parsed(None, f'two different values of "{key}" were given; give exactly one')
+        return Parsed(None, f"{two} were given; give exactly one")
     if error is not None:
         return Parsed(None, error)
     return Parsed(answers[0], None)
+
+
+def _objects(text: str, key: str) -> Iterator[Any]:
+    """The JSON objects that hold the key, those behind the first mark where there is one, in their order."""
+    if mark := MARK.search(text):
+        text = text[mark.end() :]
+    decoder = json.JSONDecoder(object_pairs_hook=_once_each, parse_constant=_no_number)
+    quoted, end = json.dumps(key), 0
+    for at in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
+        if at < end:
+            continue
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as problem:
+            if quoted in text[at : problem.pos]:
+                yield _Unreadable(f"the JSON object cannot be read: {problem.msg.lower()}, character {problem.pos}")
+        except (_Unreadable, RecursionError) as problem:
+            yield _Unreadable(f"the JSON object cannot be read: {problem}")
+        else:
+            yield from _holding(value, key)
+
+
+def _holding(value: Any, key: str) -> Iterator[dict[str, Any]]:
+    """The objects with the key, a value itself or objects inside it."""
+    if isinstance(value, dict):
+        if key in value:
+            yield value
+        else:
+            for part in value.values():
+                yield from _holding(part, key)
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name in found if sum(other == name for other, _ in pairs) > 1)
+        raise _Unreadable(f"it gives {json.dumps(twice[:40])} twice")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise _Unreadable(f"{name} is no number of JSON")
 
 
 def _candidates(text: str, key: str) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from otherminds.games.decrypto.rules import code_text
 from otherminds.games.decrypto.text import read_code, read_hints
-from otherminds.tom.llm.parsing import find_answer
+from otherminds.tom.llm.parsing import find_answer, find_object
 
 THINK = "<think>maybe {'guess': '4-3-2'}</think>"
 
@@ -290,3 +290,55 @@ def test_every_code_survives_every_wrapping(digits, wrapping):
     code = "-".join(map(str, digits[:3]))
     for value in (code, digits[:3], code.replace("-", "")):
         assert guess(wrapping.replace("{}", json.dumps({"guess": value}))) == code
+
+
+# Whole objects
+
+WHOLE = '{"guess": {"a": 1}, "note": "x"}'
+
+# text -> the object that is the answer, or a part of the error
+OBJECTS = {
+    WHOLE: json.loads(WHOLE),
+    f"I think so.\n```json\n{WHOLE}\n```\nDone.": json.loads(WHOLE),
+    f"<think>{{'guess': 3}}</think>{WHOLE}": json.loads(WHOLE),
+    f"{WHOLE} {WHOLE}": json.loads(WHOLE),
+    f'{{"guess": {{"a": 2}}}} but no. ANSWER: {WHOLE}': json.loads(WHOLE),
+    f'{{"answer": {WHOLE}}}': json.loads(WHOLE),
+    f"{{see below}} {WHOLE}": json.loads(WHOLE),
+    f'{{"guess": ..., }} {WHOLE}': json.loads(WHOLE),
+    f'{{"guess": {{"b": 1}}}} {WHOLE}': "two different answers were given",
+    f'{WHOLE} {{"guess": {{"a": 0}}}}': "a is 0",
+    f'{WHOLE} {{"guess": {{"a": 1,}}}}': "cannot be read: ",
+    '{"guess": {"a": 1}': "cannot be read: ",
+    '{"guess": {"a": 1, "a": 2}}': 'it gives "a" twice',
+    '{"guess": {"a": NaN}}': "NaN is no number",
+    '{"other": 1}': 'no JSON object with "guess" was found',
+    "1-2-3": "no JSON object",
+    "": "no JSON object",
+    "<think>" + WHOLE: "no JSON object",
+    '{"guess": {"a": 0}}': "a is 0",
+}
+
+
+def read_whole(value):
+    if value["guess"].get("a") == 0:
+        raise ValueError("a is 0")
+    return value
+
+
+@pytest.mark.parametrize("text", OBJECTS)
+def test_whole_objects(text):
+    action, error = find_object(text, "guess", read_whole)
+    if isinstance(OBJECTS[text], dict):
+        assert (action, error) == (OBJECTS[text], None)
+    else:
+        assert action is None and OBJECTS[text] in error and "\n" not in error
+
+
+@pytest.mark.parametrize("text", ["{" * 10**5, '{"guess": ' * 10**5, '[{"a": ' * 10**5, "{}" * 10**5, '{"' * 1000])
+def test_objects_that_never_end_are_no_answer(text):
+    assert find_object(text, "guess", read_whole).action is None
+
+
+def test_an_answer_behind_much_text_is_found():
+    assert find_object("{x " * 10_000 + WHOLE, "guess", read_whole).action == json.loads(WHOLE)

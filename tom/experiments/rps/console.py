@@ -1,0 +1,409 @@
+"""What the commands print of observers: a table that follows a run, and the scores. Tables fit 80 columns."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from otherminds.games.rps.statement import arrays
+from otherminds.tom.agents.observer import pair_text
+from otherminds.tom.experiments.console import (
+    LOG,
+    check_folder,
+    check_lapse,
+    no_nan,
+    number,
+    progress_bar,
+    show,
+    slow_progress,
+    table_of,
+)
+from otherminds.tom.experiments.rps.compare import (
+    Estimate,
+    Paired,
+    Row,
+    Scored,
+    compare,
+    true_outcome,
+    union_so_far,
+)
+from otherminds.tom.experiments.rps.config import ObserverConfig, condition, observers_of, validated
+from otherminds.tom.experiments.rps.records import Scene, read_watched
+from otherminds.tom.experiments.rps.run import Told, asked_models, deal_matches, planned_matches, run
+from otherminds.tom.llm.client import GenerationSettings
+
+
+def run_rps(
+    *,
+    observer: str | None,
+    model: str | None,
+    sweep: Sequence[str],
+    sections: Sequence[str],
+    seeds: int,
+    history: int,
+    reasoning_interval: int,
+    no_shuffle: bool,
+    temperature: float | None,
+    max_tokens: int | None,
+    max_connections: int,
+    timeout: float,
+    lapse: float,
+    out: str | None,
+    as_json: bool,
+    **settings: Any,
+) -> bool:
+    """`otherminds run rps`. Returns whether a game finished with a failed answer.
+
+    Raises: a ValueError for what the user can mend, before anything is played or written.
+    """
+    if seeds < 1:
+        raise ValueError(f"--seeds {seeds}: at least 1")
+    for option, value in (("--history", history), ("--reasoning-interval", reasoning_interval)):
+        if value < 0:
+            raise ValueError(f"{option} {value}: at least 0")
+    observers, note = observers_of(observer, model, tuple(sweep), tuple(sections))
+    if settings["base_url"] and note is not None:
+        raise ValueError(
+            f"--base-url {settings['base_url']}: say with --model provider/name which model is asked there"
+        )
+    check_lapse(lapse)
+    shown = {"sections": tuple(filter(None, sections[0].split(",")))} if len(sections) == 1 else {}
+    config = validated(
+        observers=observers,
+        seeds=tuple(range(seeds)),
+        history=history or None,
+        reasoning_interval=reasoning_interval or None,
+        shuffle=not no_shuffle,
+        generation=GenerationSettings(
+            temperature=temperature, max_tokens=max_tokens, max_connections=max_connections, timeout=timeout
+        ),
+        **shown,
+        **settings,
+    )
+    models = asked_models(config)
+    deal_matches(config.model_copy(update={"matches": 1, "seeds": (0,)}))  # players that cannot play are told of now
+    folder = Path(out or f"runs/rps-{config.digest()}")
+    check_folder(folder)
+    games = planned_matches(config)
+
+    def announce() -> None:
+        asked = config.asking.asked
+        lines = [
+            f"Rock, paper, scissors: {len(config.observers)} observers of {config.matches * len(config.seeds)} matches",
+            f"  players    {config.player1} v {config.player2}, {config.rounds} rounds"
+            + ", drawn independently (iid)" * config.legacy_iid,
+            f"  asked      {len(asked)} times a match, after rounds {asked[0]} to {asked[-1]}, "
+            + (f"the last {config.history} rounds shown" if config.history else "all rounds shown"),
+            f"  models     {', '.join(dict.fromkeys(how.model for how in models.values())) or 'none'}",
+            f"  log        {folder / LOG}",
+        ]
+        for line in lines:
+            click.echo(line, err=as_json)
+        if note:
+            click.echo(click.style("Note: ", fg="yellow") + note + ".", err=as_json)
+
+    with followed(config, len(games)) as (begin, on_game, on_decision):
+        finished = asyncio.run(
+            run(
+                config,
+                folder / LOG,
+                on_start=lambda: (announce(), begin()),
+                on_game=on_game,
+                on_decision=on_decision,
+            )
+        )
+    if finished.resumed_decisions:
+        told = f"  {finished.resumed_decisions} answers were in the log already and were not asked for again"
+        click.echo(told, err=as_json)
+    report([folder / LOG], folder, lapse, as_json=as_json)
+    if finished.failed_games:
+        told = f"{finished.failed_games} of {finished.games} watched matches hold an answer that failed."
+        click.secho(told, fg="yellow", err=as_json)
+    return bool(finished.failed_games)
+
+
+# --- while it runs ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Progress:
+    """What is known of an observer while a run goes on."""
+
+    matches: int = 0
+    round: int = 0
+    answers: int = 0
+    hits: int = 0
+    failed: int = 0
+    losses: float = 0.0
+    guess: str = ""
+
+
+class Board:
+    """The table that follows a run."""
+
+    def __init__(self, config: ObserverConfig) -> None:
+        self.scene = Scene((config.player1, config.player2), config.asking, config.legacy_iid, config.legacy_decimals)
+        self.total = config.matches * len(config.seeds)
+        self.rows = {observer: Progress() for observer in config.observers}
+        self._due: dict[tuple[int, int], Any] = {}
+        self._config = config
+
+    def finish(self, planned: Any) -> None:
+        """A match that an observer has watched to the end."""
+        self.rows[planned.observer].matches += 1
+
+    def count(self, told: Told) -> None:
+        """An answer."""
+        row, decision = self.rows[told.planned.observer], told.decision
+        row.round, row.answers = told.round, row.answers + 1
+        if decision.action is None:
+            row.failed += 1
+            row.losses += 1.0
+            row.guess = "failed"
+            return
+        row.guess = " v ".join(pair_text(decision.action))
+        row.hits += tuple(decision.action) == self.scene.truth
+        row.losses += union_so_far(arrays(decision.statement), self._outcome(told))
+
+    def table(self) -> Table:
+        """As it stands now; identified and union loss over the answers of this call."""
+        table = table_of("observer", "matches", "round", "identified", "union\nloss", "last\nguess", "failed")
+        for observer, row in self.rows.items():
+            count = max(row.answers, 1)
+            nobody = not row.answers or -1 in self.scene.truth
+            table.add_row(
+                Text(observer),
+                f"{row.matches}/{self.total}",
+                str(row.round or "–"),
+                "–" if nobody else f"{row.hits / count:.0%}",
+                f"{row.losses / count:.3f}" if row.answers else "–",
+                row.guess or "–",
+                str(row.failed),
+            )
+        return table
+
+    def _outcome(self, told: Told) -> Any:
+        match = told.planned.seed, told.planned.episode
+        if not self._due:
+            self._due = {
+                match: true_outcome(self.scene, moves[None])[0] for match, moves in deal_matches(self._config).items()
+            }
+        return self._due[match]
+
+
+@contextmanager
+def followed(
+    config: ObserverConfig, games: int
+) -> Iterator[tuple[Callable[[], None], Callable[[Any], None], Callable[[Told], None]]]:
+    """A live table on a terminal, a line for every tenth on stderr elsewhere.
+
+    Yields what is to be called when the run begins, after every finished game, and after every answer.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        with progress_bar("watching", games) as advance:
+            yield lambda: None, lambda _: advance(), lambda _: None
+        return
+    board = Board(config)
+    live = Live(console=console, transient=True, auto_refresh=False)
+
+    def then(change: Callable[[Any], None]) -> Callable[[Any], None]:
+        def update(what: Any) -> None:
+            change(what)
+            live.update(board.table(), refresh=True)
+
+        return update
+
+    try:
+        yield live.start, then(board.finish), then(board.count)
+    finally:
+        live.stop()
+
+
+# --- afterwards ------------------------------------------------------------------------------------------------------
+
+
+def compare_logs(
+    logs: Sequence[Path],
+    *,
+    keywords: str | None,
+    vectors: str | None,
+    mind_specs: Sequence[str],
+    lapse: float,
+    join: str | None,
+    every_option: bool,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """`otherminds compare` of logs of observers."""
+    given = {"--keywords": keywords, "--vectors": vectors, "--join": join, "--every-option": every_option or None}
+    given["--minds"] = ", ".join(mind_specs) or None
+    for option, value in given.items():
+        if value is not None:
+            raise ValueError(f"{option}: observers are compared with the truth and with the exact one; leave it out")
+    check_lapse(lapse)
+    folder = Path(out) if out else None if as_json else logs[0].parent
+    check_folder(folder)
+    report(logs, folder, lapse, as_json=as_json)
+
+
+def report(logs: Sequence[Path], folder: Path | None, lapse: float, *, as_json: bool = False) -> None:
+    """Scores the logs' statements, prints the tables, and writes the report; no folder: nothing is written."""
+    with slow_progress("reading lines") as advance:
+        watched, begun = read_watched(logs, advance)
+    with progress_bar("scoring observers", len(watched)) as advance:
+        found = compare(watched, lapse=lapse, on_observer=advance)
+    if as_json:
+        print(json.dumps(no_nan({"lapse": lapse, "observers": [row_json(one.row) for one in found]}), indent=1))
+    else:
+        print_scores(found, lapse)
+    if folder is None:
+        return
+    from otherminds.tom.experiments.rps.report import write_report
+
+    with slow_progress("writing decisions") as advance:
+        written = write_report(folder, found, begun, logs=logs, lapse=lapse, on_decision=advance)
+    for path in written:
+        click.echo(f"wrote {path}", err=as_json)
+
+
+def row_json(row: Row) -> dict[str, Any]:
+    """A row as JSON knows it."""
+    asking = {name: getattr(row.scene.asking, name) for name in ("rounds", "warmup", "every", "history", "stop_after")}
+    return {
+        "players": list(row.scene.players),
+        "legacy_iid": row.scene.legacy_iid,
+        "legacy_decimals": row.scene.legacy_decimals,
+        "asking": asking,
+        **{
+            name: getattr(row, name)
+            for name in ("observer", "ceiling", "matches", "unfinished", "questions", "failed", "impossible")
+        },
+        "mean_confidence": row.mean_confidence,
+        "calibration_error": row.calibration_error,
+        "values": {name: value._asdict() for name, value in row.values.items()},
+        "against_exact": {
+            name: {**pair.difference._asdict(), "p_value": pair.p_value} for name, pair in row.against_exact.items()
+        },
+    }
+
+
+def print_scores(found: Sequence[Scored], lapse: float) -> None:
+    """The tables of every scene."""
+    for scene in dict.fromkeys(one.row.scene for one in found):
+        rows = [one.row for one in found if one.row.scene == scene]
+        _print_named(scene, rows)
+        _print_stated(scene, rows, lapse)
+        _print_tests(scene, rows)
+
+
+def label(row: Row) -> Text:
+    """The observer, or what a ceiling is."""
+    return Text(f"ceiling: {row.observer}" if row.ceiling else row.observer, style="italic" if row.ceiling else "")
+
+
+def _print_named(scene: Scene, rows: Sequence[Row]) -> None:
+    table = table_of("observer", "matches", "both", "95%", "player\n1", "player\n2", "of all\nrounds", "failed")
+    _fill(
+        table,
+        rows,
+        lambda row: (
+            str(row.matches),
+            number(row.values["identified"].mean, ".0%"),
+            _interval(row.values["identified"], ".0%"),
+            *(number(row.values[name].mean, ".0%") for name in ("identified1", "identified2", "identified_all")),
+            f"{row.failed}/{row.questions}",
+        ),
+    )
+    asking = scene.asking
+    notes = [
+        f"Share of the {len(asking.asked)} questions a match; intervals: bootstrap over matches. A failed",
+        "answer names nobody. Of all rounds: a statement stands until the next one, and",
+        f"none stands in the first {asking.asked[0] - 1} of {asking.rounds} rounds. Ceilings: exact observers of these",
+        "matches, with the history that was shown, and with all rounds.",
+    ]
+    if -1 in scene.truth:
+        notes.append("A dash: that player follows no strategy of the catalogue.")
+    show(f"{scene.name}: strategies named", table, *notes)
+
+
+def _print_stated(scene: Scene, rows: Sequence[Row], lapse: float) -> None:
+    names = ("log_strategy", "log_next", "brier", "union", "efficiency")
+    table = table_of("observer", "log p\ntrue", "log p\nnext", "Brier", "union\nloss", "effi-\nciency", "calib.\nerror",
+                     "incon-\nsistent")  # fmt: skip
+    _fill(
+        table,
+        rows,
+        lambda row: (
+            *(number(row.values[name].mean, ".2f" if name == "efficiency" else ".3f") for name in names),
+            number(row.calibration_error, ".2f"),
+            number(row.values["inconsistent"].mean, ".0%"),
+        ),
+    )
+    impossible = {row.observer: row.impossible for row in rows if row.impossible and not row.ceiling}
+    show(
+        f"{scene.name}: what is stated",
+        table,
+        "log p: nats, of the true strategy and of the next move, means over players.",
+        "Brier (halved) and union loss of win, draw, loss: 0 to 1, lower is better.",
+        "Efficiency: information gained, as a share of what the exact observer gained",
+        "from the same rounds. Inconsistent: names what it finds less probable.",
+        f"Lapse {lapse:g} for everybody; failed answers have nothing but the lapse, losses 1.",
+        *[f"{name}: {count} answers give a true strategy probability 0." for name, count in impossible.items()],
+    )
+
+
+def _print_tests(scene: Scene, rows: Sequence[Row]) -> None:
+    table = table_of("observer", "identified", "p", "log p true", "p", "union loss", "p")
+    forms = {"identified": "+.0%", "log_strategy": "+.3f", "union": "+.3f"}
+    own = [row for row in rows if not row.ceiling and row.matches > 1]
+    if not own:
+        return
+    _fill(
+        table,
+        own,
+        lambda row: tuple(
+            cell
+            for name, form in forms.items()
+            for cell in (_difference(row.against_exact[name], form), number(row.against_exact[name].p_value))
+        ),
+    )
+    history = scene.asking.history
+    shown = f"of the last {history} rounds" if history else "of all rounds"
+    show(
+        f"{scene.name}: less the exact observer {shown}",
+        table,
+        "Mean difference over the same matches; p: paired permutation test, two-sided.",
+    )
+
+
+def _fill(table: Table, rows: Sequence[Row], cells: Callable[[Row], Sequence[str]]) -> None:
+    before = False
+    for row in rows:
+        if row.ceiling and not before:
+            table.add_section()
+        before = row.ceiling
+        table.add_row(label(row), *cells(row), style="dim" if row.ceiling and sys.stdout.isatty() else None)
+
+
+def _difference(pair: Paired, form: str) -> str:
+    return number(pair.difference.mean, form)
+
+
+def _interval(value: Estimate, form: str) -> str:
+    return f"{number(value.low, form)}–{number(value.high, form)}"
+
+
+def models_of(config: ObserverConfig) -> list[str]:
+    """The language models of a run, each once."""
+    return list(dict.fromkeys(condition(one, config).model for one in config.observers if "/" in one))
