@@ -5,9 +5,9 @@ import numpy as np
 from otherminds.games.rps.catalogue import CODES, catalogue
 from otherminds.games.rps.observation import Asking
 from otherminds.games.rps.statement import Stated
-from otherminds.tom.experiments.rps.compare import compare
-from otherminds.tom.experiments.rps.matches import play_matches
-from otherminds.tom.experiments.rps.records import Scene, Watched
+from otherminds.tom.experiments.rps.matches.play import play_matches
+from otherminds.tom.experiments.rps.observers.compare import compare
+from otherminds.tom.experiments.rps.observers.records import Scene, Watched
 
 asking = Asking(rounds=100, warmup=10, every=30, history=50)
 scene = Scene(players=("N", "X"), asking=asking, legacy_iid=False, legacy_decimals=False)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from otherminds.tom.experiments.rps.match_records import Matches
-from otherminds.tom.experiments.rps.matches import play_matches
-from otherminds.tom.experiments.rps.matches_compare import compare
+from otherminds.tom.experiments.rps.matches.compare import compare
+from otherminds.tom.experiments.rps.matches.play import play_matches
+from otherminds.tom.experiments.rps.matches.records import Matches
 
 ROUNDS, EACH = 60, 20
 BOTS = ("prev_move_positive", "opponent_prev_move_nil", "win_nil_lose_positive")

@@ -216,7 +216,7 @@ def run_rps(**options: Any) -> None:
     --legacy-iid --legacy-decimals --no-shuffle. Exit code 1: matches finished, but some answers failed.
     """
     with _one_line_errors("stopped; the same command goes on where it stopped"):
-        from otherminds.tom.experiments.rps import console
+        from otherminds.tom.experiments.rps.observers import console
 
         failed = console.run_rps(**options)
     sys.exit(1 if failed else 0)
@@ -327,7 +327,7 @@ def import_rps(**options: Any) -> None:
     prev_move_positive, ...) is compared with that rule.
     """
     with _one_line_errors():
-        from otherminds.tom.experiments.rps import matches_console
+        from otherminds.tom.experiments.rps.matches import console as matches_console
 
         matches_console.import_matches(**options)
 
@@ -342,7 +342,7 @@ def import_brockbank(**options: Any) -> None:
     People are called human, bots by their rule; games are numbered, and codes of participants are dropped.
     """
     with _one_line_errors():
-        from otherminds.tom.experiments.rps import matches_console
+        from otherminds.tom.experiments.rps.matches import console as matches_console
 
         matches_console.import_bots(**options)
 

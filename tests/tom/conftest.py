@@ -165,6 +165,6 @@ def deal():
 @pytest.fixture(scope="session")
 def human_games(shared):
     """The 217 recorded games between a person (player 1) and a bot (player 2)."""
-    from otherminds.tom.experiments.rps.recordings import read_brockbank
+    from otherminds.tom.experiments.rps.matches.recordings import read_brockbank
 
     return read_brockbank(shared / "data/rps/rps_v2_data.RData")

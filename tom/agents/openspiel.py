@@ -124,7 +124,7 @@ def play_matches(
 ) -> Any:
     """[N, 2, T] moves of matches in which one player or both are bots, `openspiel/NAME`; the other any mind by name.
 
-    See `otherminds.tom.experiments.rps.matches.play_matches`, which comes here.
+    See `otherminds.tom.experiments.rps.matches.play.play_matches`, which comes here.
     Raises: ValueError as there, where OpenSpiel is not installed, and for a bot that does not exist; BotCrash.
     """
     import numpy as np
@@ -171,7 +171,7 @@ class _Other:
         import numpy as np
 
         from otherminds.games.rollout import game_key
-        from otherminds.tom.experiments.rps.matches import params_key
+        from otherminds.tom.experiments.rps.matches.play import params_key
 
         key = game_key(jax.random.key(seed), n)
         params = self.named.make_params(params_key(key, self.role))

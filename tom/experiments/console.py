@@ -185,13 +185,13 @@ def _compare_reference(logs: Sequence[Path], **options: Any) -> None:
 
 
 def _compare_rps(logs: Sequence[Path], **options: Any) -> None:
-    from otherminds.tom.experiments.rps import matches_console
+    from otherminds.tom.experiments.rps.matches import console as matches_console
 
     matches_console.compare_logs(logs, **options)
 
 
 def _compare_observers(logs: Sequence[Path], **options: Any) -> None:
-    from otherminds.tom.experiments.rps import console as observers
+    from otherminds.tom.experiments.rps.observers import console as observers
 
     observers.compare_logs(logs, **options)
 

@@ -16,8 +16,8 @@ from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.logs import LogRules, Made, game_of, read_log
 from otherminds.tom.experiments.records import CODE_INDEX, DECRYPTO
 from otherminds.tom.experiments.reference import records as reference
-from otherminds.tom.experiments.rps import match_records as matches
-from otherminds.tom.experiments.rps import records as watched
+from otherminds.tom.experiments.rps.matches import records as matches
+from otherminds.tom.experiments.rps.observers import records as watched
 
 _guess = jax.jit(guess)
 

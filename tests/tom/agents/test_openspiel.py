@@ -9,7 +9,7 @@ import pytest
 
 from otherminds.tom.agents import openspiel
 from otherminds.tom.agents.openspiel import BotCrash, Bots
-from otherminds.tom.experiments.rps.matches import play_matches
+from otherminds.tom.experiments.rps.matches.play import play_matches
 
 LETTERS = np.array(list("RPS"))
 

@@ -252,7 +252,7 @@ def as_object(found: Identifiability) -> dict[str, Any]:
 
 def write(found: Identifiability, folder: Path) -> list[Path]:
     """Writes tables (CSV) and figures (PNG) of what was found. Returns: their paths."""
-    from otherminds.tom.experiments.rps import identify_plots
+    from otherminds.tom.experiments.rps import plots
 
     codes = found.candidates
     rows = [{"true": one} | dict(zip(codes, row, strict=True)) for one, row in zip(codes, found.rates, strict=True)]
@@ -260,8 +260,8 @@ def write(found: Identifiability, folder: Path) -> list[Path]:
     shares = [{"round": n + 1} | dict(zip(codes, row, strict=True)) for n, row in enumerate(found.shares.T)]
     write_table(folder / "ceilings.csv", shares)
     write_table(folder / "opponents.csv", [asdict(row) for row in found.opponents])
-    identify_plots.rate_map(found, folder / "kl_rates.png")
-    identify_plots.ceiling_curves(found, folder / "ceilings.png")
+    plots.rate_map(found, folder / "kl_rates.png")
+    plots.ceiling_curves(found, folder / "ceilings.png")
     return [folder / name for name in ("kl_rates.csv", "ceilings.csv", "opponents.csv", "kl_rates.png", "ceilings.png")]
 
 

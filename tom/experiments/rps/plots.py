@@ -1,116 +1,94 @@
-"""Figures of a comparison of observers, as PNG files."""
+"""Figures of `otherminds identify rps` and `simulate rps`, as PNG files."""
 
-import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otherminds.games.rps.catalogue import CODES
-from otherminds.tom.experiments.plots import COLOURS, FAINT, INK, MARKERS, new_axes, new_figure, wrapped, write_at
-from otherminds.tom.experiments.rps.compare import Scored, round_bands
+from otherminds.games.rps.catalogue import NAMES
+from otherminds.games.rps.stationary import ROUNDING
+from otherminds.tom.experiments.plots import COLOURS, FAINT, INK, RULE, WIDTH, new_axes, new_figure, wrapped, write_at
 
-LINE = 0.34  # inches, a row of bars
-CURVES = {"union": "union loss", "identified": "both strategies named", "log_strategy": "log p of the true strategy"}
-"""What is drawn by round."""
-BARS = {"identified": "both strategies named", "efficiency": "information efficiency"}
+if TYPE_CHECKING:
+    from otherminds.tom.experiments.rps.identify import Identifiability
+    from otherminds.tom.experiments.rps.tournament import Tournament
 
-
-def curves(found: Sequence[Scored], path: Path) -> None:
-    """Union loss, identification and log score by round, means over matches with 95% bands; ceilings dashed.
-
-    found: of one scene. Raises: ValueError without observers.
-    """
-    _some(found)
-    asked = found[0].row.scene.asking.asked
-    side, legend = 2.3, 0.2 * math.ceil(len(found) / 3)
-    with new_figure(path, len(CURVES) * (side + 0.45) + legend + 0.5) as figure:
-        for place, (metric, name) in enumerate(CURVES.items()):
-            axes = new_axes(figure, 0.8, 0.2 + legend + place * (side + 0.45), 8.9, side)
-            axes.set_ylabel(name, size=9.5)
-            for number, one in enumerate(found):
-                mean, low, high = round_bands(one, metric)
-                style = {"color": COLOURS[number % len(COLOURS)], "linewidth": 1.6}
-                style |= {"linestyle": "--"} if one.row.ceiling else {"marker": MARKERS[number % len(MARKERS)]}
-                axes.plot(asked, mean, markersize=4, **style)
-                axes.fill_between(asked, low, high, color=style["color"], alpha=0.12, linewidth=0)
-        axes.set_xlabel("rounds played", size=9.5)
-        for number, one in enumerate(found):
-            row, column = divmod(number, 3)
-            mark = "--" if one.row.ceiling else "\N{BLACK CIRCLE}"
-            shown = wrapped(f"{mark} {_label(one)}", 44).partition("\n")[0]
-            write_at(figure, 0.8 + 3.1 * column, 0.2 + 0.2 * row, shown, color=COLOURS[number % len(COLOURS)], size=9)
+LEAST, MOST = 0.01, 3.0  # nats a round, the ends of the colour scale
+LINES = ("-", (0, (5, 2)), (0, (1, 1.2)))
+SIDE, LEFT, TOP = 0.85, 2.9, 1.25  # inches: a cell at most, room for the rows' names, room for the columns' names
 
 
-def bars(found: Sequence[Scored], path: Path) -> None:
-    """Identification against its ceilings, and information efficiency, with 95% intervals, a row an observer.
-
-    found: of one scene. Raises: ValueError without observers.
-    """
-    _some(found)
-    height = LINE * len(found)
-    with new_figure(path, height + 1.0) as figure:
-        for column, (metric, name) in enumerate(BARS.items()):
-            axes = new_axes(figure, 3.2 + 3.5 * column, 0.35, 3.1, height, ylim=(len(found), 0))
-            axes.set_title(name, size=10)
-            axes.set_yticks([n + 0.5 for n in range(len(found))], [_label(one) if not column else "" for one in found])
-            axes.set_yticklabels([wrapped(_label(one), 36).partition("\n")[0] if not column else "" for one in found])
-            axes.tick_params(axis="y", length=0)
-            for n, one in enumerate(found):
-                value = one.row.values[metric]
-                if math.isnan(value.mean):
-                    axes.text(0, n + 0.5, " \N{EN DASH}", va="center", color=FAINT)
-                    continue
-                axes.barh(n + 0.5, value.mean, 0.6, color=FAINT if one.row.ceiling else COLOURS[0], alpha=0.75)
-                if not math.isnan(value.low):
-                    axes.plot((value.low, value.high), [n + 0.5] * 2, color=INK, linewidth=1.4)
-            axes.axvline(0, color=INK, linewidth=0.8)
-            if metric == "efficiency":
-                axes.axvline(1, color=INK, linewidth=0.8, linestyle=":")
+def rate_map(found: "Identifiability", path: Path) -> None:
+    """Heat map of the KL rates: rows are true, columns the alternative; the darker, the faster they part."""
+    size = len(found.candidates)
+    cell = min(0.42, 8.6 / size)
+    side = cell * size
+    with new_figure(path, side + 1.5) as figure:
+        axes = new_axes(figure, 0.7, 0.95, side, side, xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5))
+        rates = found.rates
+        finite = np.clip(np.where(np.isinf(rates), MOST, rates), LEAST, MOST)
+        shade = np.log(finite / LEAST) / np.log(MOST / LEAST)
+        axes.imshow(shade, cmap="Blues", vmin=-0.05, vmax=1.15, aspect="auto", interpolation="nearest")
+        for (row, column), rate in np.ndenumerate(rates):
+            text = "" if row == column else "∞" if np.isinf(rate) else "0" if rate <= ROUNDING else _short(rate)
+            colour = "white" if shade[row, column] > 0.62 else INK
+            axes.text(column, row, text, ha="center", va="center", size=7.5, color=colour)
+        axes.set_xticks(range(size), found.candidates)
+        axes.set_yticks(range(size), found.candidates)
+        axes.tick_params(length=0)
+        axes.set_xlabel("alternative")
+        axes.set_ylabel("player 1 follows")
+        write_at(figure, 0.1, 0.3, f"Nats a round that tell strategies apart, against {_name(found)}", weight="bold")
+        write_at(figure, 0.1, 0.55, "∞: a move rules the alternative out; 0: no long match does", size=9, color=FAINT)
 
 
-def beliefs(found: Sequence[Scored], path: Path) -> None:
-    """What each observer believes of both players in one match, rounds by strategies; true strategies are marked.
-
-    found: of one scene; the match is the first that all have watched. Raises: ValueError where there is none.
-    """
-    _some(found)
-    common = set.intersection(*(set(one.watched.matches) for one in found))
-    if not common:
-        raise ValueError("found: no match was watched by all observers, so there is nothing to compare")
-    match, side = min(common), 2.1
-    truth, asked = found[0].row.scene.truth, found[0].row.scene.asking.asked
-    with new_figure(path, 0.7 + len(found) * (side + 0.55)) as figure:
-        for row, one in enumerate(found):
-            top = 0.5 + row * (side + 0.55)
-            write_at(figure, 0.5, top - 0.1, wrapped(_label(one), 90).partition("\n")[0], weight="bold", size=10)
-            belief = one.watched.stated.strategy[one.watched.matches.index(match)]
-            for player in range(2):
-                axes = new_axes(figure, 0.5 + 4.8 * player, top, 4.3, side)
-                _heat(axes, belief[:, player], asked, truth[player])
-                if row == 0:
-                    axes.set_title(f"player {player + 1}", size=9.5, loc="right")
-                if row == len(found) - 1:
-                    axes.set_xlabel("rounds played", size=9)
+def ceiling_curves(found: "Identifiability", path: Path) -> None:
+    """How often the ideal observer knows every candidate, by round; the mean over candidates in black."""
+    rounds = np.arange(1, found.shares.shape[1] + 1)
+    height = max(3.6, 0.2 * len(found.candidates) + 0.4)
+    with new_figure(path, height + 1.3) as figure:
+        axes = new_axes(figure, 0.85, 0.6, WIDTH - 3.9, height, ylim=(-0.02, 1.02), axisbelow=True)
+        axes.grid(axis="y", color=RULE, linewidth=0.6)
+        for place, (code, shares) in enumerate(zip(found.candidates, found.shares, strict=True)):
+            style = {"color": COLOURS[place % len(COLOURS)], "linestyle": LINES[place // len(COLOURS) % len(LINES)]}
+            axes.plot(rounds, shares, linewidth=1.3, label=f"{code} {NAMES[code]}", **style)
+        axes.plot(rounds, found.shares.mean(0), color=INK, linewidth=2.6, label="mean")
+        axes.set_xlim(1, max(2, len(rounds)))
+        axes.set_yticks(np.linspace(0, 1, 6), [f"{share:.0%}" for share in np.linspace(0, 1, 6)])
+        axes.set_xlabel("rounds seen")
+        axes.set_ylabel("matches in which player 1 is identified")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1.02), borderaxespad=0, fontsize=8.5, labelspacing=0.35)
+        write_at(figure, 0.1, 0.3, f"The ideal observer against {_name(found)}, {found.matches} matches", weight="bold")
 
 
-def _heat(axes: Any, belief: np.ndarray, asked: Sequence[int], truth: int) -> None:
-    axes.imshow(belief.T, aspect="auto", cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
-    axes.set_yticks(range(len(CODES)), CODES, size=6)
-    shown = np.unique(np.linspace(0, len(asked) - 1, min(len(asked), 8)).astype(int))
-    axes.set_xticks(shown, [str(asked[n]) for n in shown], size=8)
-    if truth >= 0:
-        axes.get_yticklabels()[truth].set_weight("bold")
-        axes.get_yticklabels()[truth].set_color("#b3400a")
-        for edge in (truth - 0.5, truth + 0.5):
-            axes.axhline(edge, color="#b3400a", linewidth=0.9)
+def _name(found: "Identifiability") -> str:
+    return f"{found.opponent}, {NAMES[found.opponent]}"
 
 
-def _label(one: Scored) -> str:
-    return f"ceiling: {one.row.observer}" if one.row.ceiling else one.row.observer
+def _short(rate: float) -> str:
+    return f"{rate:.2f}".lstrip("0") if rate >= 0.095 else f"{rate:.3f}".lstrip("0")
 
 
-def _some(found: Sequence[Scored]) -> None:
-    if not found:
-        raise ValueError("found: there is no observer, so there is nothing to draw")
+def payoff_table(result: "Tournament", path: Path) -> None:
+    """Mean payoff a round of every row against every column, with its 95% half-width."""
+    players = len(result.players)
+    side = min(SIDE, (WIDTH - LEFT - 0.3) / players)
+    extent, size = side * players, min(9.0, 13 * side)
+    with new_figure(path, TOP + extent + 0.45) as figure:
+        write_at(figure, 0.1, 0.25, "Mean payoff a round, row against column", weight="bold", size=12)
+        axes = new_axes(figure, LEFT, TOP, extent, extent)
+        axes.imshow(result.payoff, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+        names = [wrapped(name, 26) for name in result.players]
+        axes.set_yticks(range(players), names, size=size)
+        axes.set_xticks(range(players), names, size=size, rotation=30, ha="left", rotation_mode="anchor")
+        axes.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
+        axes.spines[:].set_visible(False)
+        for i in range(players):
+            for j in range(players):
+                mean, half = result.payoff[i, j], result.half_width[i, j]
+                colour = "white" if abs(mean) > 0.6 else INK
+                axes.text(j, i - 0.1, f"{mean:+.3f}", ha="center", va="center", size=size, color=colour)
+                axes.text(j, i + 0.22, f"± {half:.3f}", ha="center", va="center", size=0.8 * size, color=colour)
+        first = result.pairings[0]
+        note = f"{first.matches:,} matches of {first.rounds:,} rounds a pair; ± half of the 95% interval."
+        write_at(figure, 0.1, TOP + extent + 0.3, note, size=9, color=FAINT)

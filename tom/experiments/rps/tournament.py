@@ -17,7 +17,7 @@ from otherminds.games.rollout import game_key, rollout
 from otherminds.games.rps.play import play
 from otherminds.games.rps.rules import beats, rps
 from otherminds.inference.devices import default_chunk, map_chunks
-from otherminds.tom.experiments.rps.matches import params_key
+from otherminds.tom.experiments.rps.matches.play import params_key
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.rps.registry import NamedPlayer, named_player
 

@@ -38,9 +38,9 @@ def simulate_rps(
     else:
         print_tournament(result)
     if folder is not None:
-        from otherminds.tom.experiments.rps.tournament_plots import heat_map
+        from otherminds.tom.experiments.rps.plots import payoff_table
 
-        heat_map(result, folder / PICTURE)
+        payoff_table(result, folder / PICTURE)
         click.echo(f"wrote {folder / PICTURE}", err=as_json)
 
 

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from otherminds.tom.cli import main
-from otherminds.tom.experiments.rps.matches import play_matches
+from otherminds.tom.experiments.rps.matches.play import play_matches
+from otherminds.tom.experiments.rps.plots import payoff_table
 from otherminds.tom.experiments.rps.tournament import pairing, tournament
-from otherminds.tom.experiments.rps.tournament_plots import heat_map
 from otherminds.tom.minds.rps.registry import named_player
 
 
@@ -70,4 +70,4 @@ def test_wrong_calls(options, message):
 def test_one_match_has_no_interval(tmp_path):
     found = tournament(["D", "N"], 1, 5)
     assert np.isnan(found.half_width).all()
-    heat_map(found, tmp_path / "one.png")
+    payoff_table(found, tmp_path / "one.png")

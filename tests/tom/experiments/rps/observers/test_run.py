@@ -15,9 +15,9 @@ from otherminds.games.rps.statement import check
 from otherminds.tom import cli
 from otherminds.tom.agents.observer import watching
 from otherminds.tom.experiments import defaults, journal
-from otherminds.tom.experiments.rps.config import condition, observers_of, validated
-from otherminds.tom.experiments.rps.matches import play_matches
-from otherminds.tom.experiments.rps.run import labels_of, planned_matches, run
+from otherminds.tom.experiments.rps.matches.play import play_matches
+from otherminds.tom.experiments.rps.observers.config import condition, observers_of, validated
+from otherminds.tom.experiments.rps.observers.run import labels_of, planned_matches, run
 from otherminds.tom.experiments.running import UNANSWERED
 from otherminds.tom.experiments.validate import validate_log
 from otherminds.tom.llm.client import GenerationSettings, ModelError
@@ -223,10 +223,10 @@ def test_a_model_becomes_several_observers(server, tmp_path):
 
 
 def test_default_observers(monkeypatch):
-    monkeypatch.setattr("otherminds.tom.experiments.rps.config.local_model_installed", lambda: False)
+    monkeypatch.setattr("otherminds.tom.experiments.rps.observers.config.local_model_installed", lambda: False)
     assert observers_of(None, None)[0] == ("exact", "window:50", "frequency")
     assert "--extra local" in observers_of(None, None)[1]
-    monkeypatch.setattr("otherminds.tom.experiments.rps.config.local_model_installed", lambda: True)
+    monkeypatch.setattr("otherminds.tom.experiments.rps.observers.config.local_model_installed", lambda: True)
     assert observers_of(None, None) == (("exact", "window:50", "frequency", "local/smollm2"), None)
     assert observers_of(None, "openai/x")[0][-1] == "openai/x"
 
@@ -265,7 +265,7 @@ WRONG = {
 def test_a_wrong_call_is_told_in_one_line_before_anything_starts(tmp_path, monkeypatch, case):
     asked, message = WRONG[case]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("otherminds.tom.experiments.rps.config.local_model_installed", lambda: False)
+    monkeypatch.setattr("otherminds.tom.experiments.rps.observers.config.local_model_installed", lambda: False)
     monkeypatch.setattr(defaults, "local_model_installed", lambda: False)
     (tmp_path / "FILE").write_text("")
     result = CliRunner().invoke(cli.main, ["run", "rps", *asked])

@@ -28,7 +28,7 @@ from otherminds.tom.experiments.console import (
     slow_progress,
     table_of,
 )
-from otherminds.tom.experiments.rps.compare import (
+from otherminds.tom.experiments.rps.observers.compare import (
     Estimate,
     Paired,
     Row,
@@ -37,9 +37,9 @@ from otherminds.tom.experiments.rps.compare import (
     true_outcome,
     union_so_far,
 )
-from otherminds.tom.experiments.rps.config import ObserverConfig, condition, observers_of, validated
-from otherminds.tom.experiments.rps.records import Scene, read_watched
-from otherminds.tom.experiments.rps.run import Told, asked_models, deal_matches, planned_matches, run
+from otherminds.tom.experiments.rps.observers.config import ObserverConfig, condition, observers_of, validated
+from otherminds.tom.experiments.rps.observers.records import Scene, read_watched
+from otherminds.tom.experiments.rps.observers.run import Told, asked_models, deal_matches, planned_matches, run
 from otherminds.tom.llm.client import GenerationSettings
 
 
@@ -269,7 +269,7 @@ def report(logs: Sequence[Path], folder: Path | None, lapse: float, *, as_json: 
         print_scores(found, lapse)
     if folder is None:
         return
-    from otherminds.tom.experiments.rps.report import write_report
+    from otherminds.tom.experiments.rps.observers.report import write_report
 
     with slow_progress("writing decisions") as advance:
         written = write_report(folder, found, begun, logs=logs, lapse=lapse, on_decision=advance)

@@ -17,7 +17,7 @@ from otherminds.games.rps.observation import Asking, Ending, Role, State, begin,
 from otherminds.games.rps.statement import Stated, arrays, check
 from otherminds.tom.experiments import journal, logs
 from otherminds.tom.experiments.logs import Log, LogRules, Made
-from otherminds.tom.experiments.rps.config import code_of
+from otherminds.tom.experiments.rps.observers.config import code_of
 
 GAME = "rps-observer"
 MOVE_DIGITS = "012"

@@ -25,8 +25,7 @@ from otherminds.tom.experiments.console import (
     table_of,
 )
 from otherminds.tom.experiments.defaults import split_agents
-from otherminds.tom.experiments.rps.match_records import read_matches
-from otherminds.tom.experiments.rps.matches_compare import (
+from otherminds.tom.experiments.rps.matches.compare import (
     PLAYER,
     Comparison,
     Found,
@@ -36,7 +35,8 @@ from otherminds.tom.experiments.rps.matches_compare import (
     compare,
     with_own,
 )
-from otherminds.tom.experiments.rps.recordings import Imported, import_brockbank, import_csv
+from otherminds.tom.experiments.rps.matches.recordings import Imported, import_brockbank, import_csv
+from otherminds.tom.experiments.rps.matches.records import read_matches
 
 BEST = 5  # minds that are shown of each agent
 SHOWN = 3  # minds that are found, of which each agent's most frequent are shown
@@ -102,7 +102,7 @@ def compare_logs(
         print_comparison(comparison, lapse)
     if folder is None:
         return
-    from otherminds.tom.experiments.rps.matches_report import write_report
+    from otherminds.tom.experiments.rps.matches.report import write_report
 
     with slow_progress("writing moves") as advance:
         written = write_report(folder, matches, comparison, begun, lapse=lapse, on_decision=advance)

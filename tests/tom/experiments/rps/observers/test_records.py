@@ -11,7 +11,7 @@ from otherminds.games.rps.observation import Asking
 from otherminds.games.rps.statement import Stated, statement
 from otherminds.tom import cli
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.rps.records import deal_json, moves_of, read_log, read_watched
+from otherminds.tom.experiments.rps.observers.records import deal_json, moves_of, read_log, read_watched
 from otherminds.tom.experiments.validate import validate_log
 
 ASKING = Asking(12, 2, 4, 5)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from otherminds.games.rps.catalogue import REACTIVE
-from otherminds.tom.experiments.rps import matches
-from otherminds.tom.experiments.rps.matches import play_matches
+from otherminds.tom.experiments.rps.matches import play as matches
+from otherminds.tom.experiments.rps.matches.play import play_matches
 
 PAIRS = [
     ("N", "X"),

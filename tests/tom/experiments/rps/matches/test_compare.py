@@ -17,10 +17,10 @@ from otherminds.games.rps.catalogue import member
 from otherminds.games.rps.strategies import log_likelihoods
 from otherminds.tom import cli
 from otherminds.tom.experiments.compare import UNIFORM
-from otherminds.tom.experiments.rps.match_records import Matches
-from otherminds.tom.experiments.rps.matches import play_matches
-from otherminds.tom.experiments.rps.matches_compare import compare, log_posterior
-from otherminds.tom.experiments.rps.recordings import Recorded, write_matches
+from otherminds.tom.experiments.rps.matches.compare import compare, log_posterior
+from otherminds.tom.experiments.rps.matches.play import play_matches
+from otherminds.tom.experiments.rps.matches.recordings import Recorded, write_matches
+from otherminds.tom.experiments.rps.matches.records import Matches
 from otherminds.tom.minds.rps.registry import BOTS, named_player
 
 LAPSE = 0.1

@@ -18,7 +18,7 @@ from otherminds.games.protocol import NO_ANSWER
 from otherminds.games.rps.rules import MOVES
 from otherminds.inference.resampling import Interval, bootstrap
 from otherminds.tom.experiments.compare import LAPSE, UNIFORM, Row, lapsed
-from otherminds.tom.experiments.rps.match_records import Matches
+from otherminds.tom.experiments.rps.matches.records import Matches
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.rps.players import shadow
 from otherminds.tom.minds.rps.registry import BOTS, NamedPlayer, is_rule, named_player

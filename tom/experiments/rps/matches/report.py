@@ -14,9 +14,9 @@ from otherminds.tom.experiments import journal
 from otherminds.tom.experiments import plots as shared_plots
 from otherminds.tom.experiments.compare import UNIFORM, Row
 from otherminds.tom.experiments.report import data_uri, render, write_csv, write_scores
-from otherminds.tom.experiments.rps import matches_plots
-from otherminds.tom.experiments.rps.match_records import MOVE_NAMES, Matches
-from otherminds.tom.experiments.rps.matches_compare import SHIFTS, Comparison, seats_of
+from otherminds.tom.experiments.rps.matches import plots as matches_plots
+from otherminds.tom.experiments.rps.matches.compare import SHIFTS, Comparison, seats_of
+from otherminds.tom.experiments.rps.matches.records import MOVE_NAMES, Matches
 
 DRAWN = 9  # minds in the heat map, besides the uniform one
 

@@ -25,7 +25,7 @@ from jaxtyping import Int8
 from otherminds.games.protocol import NO_ANSWER
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.reference.recordings import RecordingError, _rows
-from otherminds.tom.experiments.rps.match_records import MOVE_NAMES, ROLES
+from otherminds.tom.experiments.rps.matches.records import MOVE_NAMES, ROLES
 
 HUMAN = "human"
 CSV_COLUMNS = ("match", "round", "move1", "move2")

@@ -11,10 +11,10 @@ from rich.cells import cell_len
 from otherminds.games.rps.statement import PARTS
 from otherminds.tom import cli
 from otherminds.tom.agents.base import Decision
-from otherminds.tom.experiments.rps import plots
-from otherminds.tom.experiments.rps.config import validated
-from otherminds.tom.experiments.rps.console import Board
-from otherminds.tom.experiments.rps.run import Told, planned_matches
+from otherminds.tom.experiments.rps.observers import plots
+from otherminds.tom.experiments.rps.observers.config import validated
+from otherminds.tom.experiments.rps.observers.console import Board
+from otherminds.tom.experiments.rps.observers.run import Told, planned_matches
 
 LONG = "openrouter/meta-llama/llama-3.1-405b-instruct-with-a-very-long-name"
 ANSWER = {

@@ -26,7 +26,7 @@ from otherminds.games.rps.strategies import Strategy
 from otherminds.inference.resampling import bootstrap, paired_test
 from otherminds.inference.scoring import brier, calibration, union_loss, value_loss
 from otherminds.tom.experiments.compare import LAPSE, lapsed
-from otherminds.tom.experiments.rps.records import Scene, Watched
+from otherminds.tom.experiments.rps.observers.records import Scene, Watched
 from otherminds.tom.minds.rps.observer_registry import named_observer
 from otherminds.tom.minds.rps.observers import Observer, observe, tied
 from otherminds.tom.minds.rps.registry import OPENSPIEL, named_player

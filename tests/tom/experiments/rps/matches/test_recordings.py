@@ -10,8 +10,7 @@ from otherminds.games.protocol import NO_ANSWER
 from otherminds.tom import cli
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.reference.recordings import RecordingError
-from otherminds.tom.experiments.rps.match_records import read_matches
-from otherminds.tom.experiments.rps.recordings import (
+from otherminds.tom.experiments.rps.matches.recordings import (
     HUMAN,
     import_brockbank,
     import_csv,
@@ -19,6 +18,7 @@ from otherminds.tom.experiments.rps.recordings import (
     read_csv,
     write_matches,
 )
+from otherminds.tom.experiments.rps.matches.records import read_matches
 from otherminds.tom.experiments.validate import validate_log
 from otherminds.tom.minds.rps.registry import BOTS
 

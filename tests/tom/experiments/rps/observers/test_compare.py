@@ -11,9 +11,9 @@ from otherminds.games.protocol import NO_ANSWER
 from otherminds.games.rps.catalogue import CODES
 from otherminds.games.rps.observation import Asking
 from otherminds.games.rps.statement import Stated
-from otherminds.tom.experiments.rps.compare import compare, estimate, legacy_unions, paired, true_outcome
-from otherminds.tom.experiments.rps.matches import play_matches
-from otherminds.tom.experiments.rps.records import Scene, Watched
+from otherminds.tom.experiments.rps.matches.play import play_matches
+from otherminds.tom.experiments.rps.observers.compare import compare, estimate, legacy_unions, paired, true_outcome
+from otherminds.tom.experiments.rps.observers.records import Scene, Watched
 
 ASKING = Asking(40, 10, 10, 20)
 SCENE = Scene(("N", "G"), ASKING, False, False)

@@ -25,15 +25,15 @@ from otherminds.tom.agents.observer import MindObserver, ModelObserver, pair_tex
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.driver import Played, play
-from otherminds.tom.experiments.rps.config import (
+from otherminds.tom.experiments.rps.matches.play import play_matches
+from otherminds.tom.experiments.rps.observers.config import (
     ObserverConfig,
     condition,
     is_model,
     unknown_observer,
     validated,
 )
-from otherminds.tom.experiments.rps.matches import play_matches
-from otherminds.tom.experiments.rps.records import GAME, OBSERVER, Scene, deal_json, dealt_game, pair_places
+from otherminds.tom.experiments.rps.observers.records import GAME, OBSERVER, Scene, deal_json, dealt_game, pair_places
 from otherminds.tom.experiments.running import (
     Asked,
     Finished,

@@ -11,9 +11,9 @@ from otherminds.games.rps.statement import MOVE_NAMES, OUTCOME_NAMES
 from otherminds.tom.agents.observer import pair_text
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.report import data_uri, render, write_csv
-from otherminds.tom.experiments.rps import plots
-from otherminds.tom.experiments.rps.compare import METRICS, TESTED, Scored, legacy_unions
-from otherminds.tom.experiments.rps.records import Scene
+from otherminds.tom.experiments.rps.observers import plots
+from otherminds.tom.experiments.rps.observers.compare import METRICS, TESTED, Scored, legacy_unions
+from otherminds.tom.experiments.rps.observers.records import Scene
 
 SHOWN = 20  # failed answers, and reasons, that the page shows
 LONGEST = 600  # characters of each

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from otherminds.tom.experiments.plots import COLOURS, FAINT, INK, MARKERS, new_axes, new_figure, wrapped, write_at
-from otherminds.tom.experiments.rps.matches_compare import ENDED, Found, Response
+from otherminds.tom.experiments.rps.matches.compare import ENDED, Found, Response
 
 LINE = 0.3  # inches, a row
 
