@@ -160,12 +160,17 @@ def run_decrypto(**options: Any) -> None:
 
 
 @run.command("rps")
-@click.option("--player1", default="N", show_default=True, help="A strategy of the catalogue (A to Z), or any player.")
-@click.option("--player2", default="G", show_default=True, help="Its opponent.")
+@click.option(
+    "--player1",
+    default="N",
+    show_default=True,
+    help="A strategy such as N or rock-biased H (docs/rps.md has all), or any player.",
+)
+@click.option("--player2", default="Y", show_default=True, help="Its opponent.")
 @click.option(
     "--observer",
     help="Comma-separated: exact, window:50, frequency, switching, generator-aware, moment-matching, provider/name or "
-    "`model`.  [default: exact,window:50,frequency,model]",
+    "`model`.  [default: exact,window:15,frequency,model]",
 )
 @click.option("--model", help="The language model, provider/name.  [default: local/smollm2 where it is installed]")
 @click.option("--base-url", help="OpenAI-compatible server to ask instead of the provider's own.")

@@ -26,6 +26,7 @@ from otherminds.tom.experiments import compare as comparison
 from otherminds.tom.experiments.compare import DEFAULT_MINDS, Alternatives, Nearness, Outcome, Row
 from otherminds.tom.experiments.config import validated
 from otherminds.tom.experiments.defaults import agent_lists, split_agents
+from otherminds.tom.experiments.journal import is_complete
 from otherminds.tom.experiments.logs import game_of
 from otherminds.tom.experiments.records import Games, read_games
 from otherminds.tom.experiments.run import model_names, planned_games, run
@@ -174,7 +175,11 @@ def compare_logs(logs: Sequence[Path], **options: Any) -> None:
     games = {game_of(log, COMPARISONS): log for log in logs}
     if len(games) > 1:
         told = " and ".join(f"{log} of {game!r}" for game, log in games.items())
-        raise ValueError(f"{told}: logs of one game are compared at a time")
+        raise ValueError(f"{told}: logs of one game are compared at a time (rps: moves; rps-observer: who watched)")
+    for log in logs:
+        if not is_complete(log):
+            told = f"Note: {log} is of a run that is not finished; what is whole in it is compared."
+            click.secho(told, fg="yellow", err=True)
     COMPARISONS[next(iter(games))](logs, **options)
 
 

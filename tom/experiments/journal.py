@@ -214,6 +214,11 @@ def read(path: Path) -> Iterator[AnyLine]:
         yield parse_line(line, f"{path}, line {number}")
 
 
+def is_complete(path: Path) -> bool:
+    """Whether the run is over: nothing stands behind the line that says so."""
+    return path.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[2].find(b'"event":"run_over"') >= 0
+
+
 def parse_line(line: bytes, where: str) -> AnyLine:
     """One line of a log. where: names it in errors.
 

@@ -108,6 +108,18 @@ def test_a_torn_last_line_is_left_out_and_then_cut_off(tmp_path):
         assert path.read_bytes() == whole
 
 
+def test_a_run_is_over_with_its_last_line(tmp_path):
+    path, over = tmp_path / "log.jsonl", journal.encoded(journal.RunOver(games=1, time=""))
+    for content, complete in (
+        (b"{}\n" + over, True),
+        (b"{}\n" + over[:-9], False),
+        (over + b"{}\n", False),
+        (b"", False),
+    ):
+        path.write_bytes(content)
+        assert journal.is_complete(path) == complete, content
+
+
 def test_a_log_has_one_writer(tmp_path):
     path = tmp_path / "log.jsonl"
     with (

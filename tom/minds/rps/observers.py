@@ -41,9 +41,9 @@ _KNOWN = (1 + KINDS * np.arange(MOVES)[:, None] + np.arange(MOVES)).ravel()  # s
 
 
 class Params(NamedTuple):
-    """The S candidates that an observer considers for both players, and what they come to."""
+    """The S candidates that an observer considers for each player, and what they come to."""
 
-    log_policies: Float[Array, "S 17 3"]  # [strategy, situation, move]
+    log_policies: Float[Array, "2 S 17 3"]  # [player, strategy, situation, move]
     log_prior: Float[Array, " S"]  # normalised
     log_outcome: Float[Array, "S S 3"]  # [first's strategy, second's, win draw loss], normalised over the last
     hazard: Float[Array, ""]  # probability that a player draws anew before a round, uniformly from all S
@@ -98,14 +98,15 @@ class Observer(Mind):
 # --- what is believed ------------------------------------------------------------------------------------------------
 
 
-def rule_params(strategies: Strategy, hazard: float = 0.0) -> Params:
+def rule_params(strategies: Strategy, hazard: float = 0.0, seconds: Strategy | None = None) -> Params:
     """Params for strategies stacked, [S], with a uniform prior; outcomes are those of the chains really played.
 
+    seconds: as many, for player 2, where it trembles otherwise; default the same.
     Raises: ValueError for a hazard that is no probability.
     """
     check_probability("hazard", hazard)
-    tables, log_outcome = _rule_tables(strategies)
-    log_prior = log_normalize(jnp.zeros(len(tables), tables.dtype))
+    tables, log_outcome = _rule_tables(strategies, strategies if seconds is None else seconds)
+    log_prior = log_normalize(jnp.zeros(tables.shape[1], tables.dtype))
     return Params(tables, log_prior, log_outcome, jnp.asarray(hazard, tables.dtype))
 
 
@@ -120,12 +121,12 @@ def pair_params(strategies: Strategy) -> PairParams:
 
 
 @jax.jit
-def _rule_tables(strategies: Strategy) -> tuple[Array, Array]:
+def _rule_tables(firsts: Strategy, seconds: Strategy) -> tuple[Array, Array]:
     def outcome(first, second):
         return log(outcome_rates(long_run(first, second).joint))
 
-    pairs = jax.vmap(jax.vmap(outcome, (None, 0)), (0, None))(strategies, strategies)
-    return jax.vmap(log_policies)(strategies), log_normalize(pairs)
+    pairs = jax.vmap(jax.vmap(outcome, (None, 0)), (0, None))(firsts, seconds)
+    return jnp.stack([jax.vmap(log_policies)(each) for each in (firsts, seconds)]), log_normalize(pairs)
 
 
 @jax.jit
@@ -268,9 +269,9 @@ def frequency(window: int | None = None) -> Observer:
 
     def think(params: Params, belief: Tally) -> Thought:
         counts = _move_counts(belief)
-        fixed = (params.log_policies[:, _KNOWN] == params.log_policies[:, :1]).all((1, 2))
-        log_likelihood = weighted(counts[:, None], params.log_policies[None, :, FIRST]).sum(-1)
-        log_strategy = log_normalize(params.log_prior + log_likelihood, where=jnp.stack([fixed] * 2))
+        fixed = (params.log_policies[:, :, _KNOWN] == params.log_policies[:, :, :1]).all((2, 3))
+        log_likelihood = weighted(counts[:, None], params.log_policies[:, :, FIRST]).sum(-1)
+        log_strategy = log_normalize(params.log_prior + log_likelihood, where=fixed)
         log_next = log_normalize(jnp.log(counts + 1.0))
         thought = _of_each(log_strategy, log_next, params.log_outcome)
         return thought._replace(log_outcome=log(outcome_rates(independent(jnp.exp(log_next)))))
@@ -345,10 +346,10 @@ def _readouts(thought: Thought) -> dict[str, Array]:
 
 
 def _evidence(
-    tables: Float[Array, "S 17 3"], situations: Int[Array, "2"], moves: Int[Array, "2"]
+    tables: Float[Array, "2 S 17 3"], situations: Int[Array, "2"], moves: Int[Array, "2"]
 ) -> Float[Array, "2 S"]:
     """log P(move | situation, s) of both players; 0 for a missing move."""
-    chosen = tables[:, situations, moves].T
+    chosen = jax.vmap(lambda table, place, move: table[:, place, move])(tables, situations, moves)
     return jnp.where((moves < 0)[:, None], 0.0, chosen)
 
 
@@ -357,9 +358,9 @@ def _situations(moves: Int[Array, "2"]) -> Int[Array, "2"]:
 
 
 def _next(
-    tables: Float[Array, "S 17 3"], log_strategy: Float[Array, "2 S"], situations: Int[Array, "2"]
+    tables: Float[Array, "2 S 17 3"], log_strategy: Float[Array, "2 S"], situations: Int[Array, "2"]
 ) -> Float[Array, "2 3"]:
-    policies = jnp.swapaxes(tables[:, situations], 0, 1)
+    policies = jax.vmap(lambda table, place: table[:, place])(tables, situations)
     return log_normalize(log_expectation(log_strategy[..., None], policies, 1))
 
 

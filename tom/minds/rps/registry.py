@@ -163,7 +163,10 @@ def named_player(spec: str, *, legacy_decimals: bool = False) -> NamedPlayer:
     name, _, rest = spec.partition(":")
     name = name.strip()
     if name.startswith(OPENSPIEL):
-        raise UnknownMind(f"{spec!r} plays, but is no mind: it has no probabilities, so it cannot shadow")
+        raise UnknownMind(
+            f"{spec!r} is a program and no mind: it has no probabilities. It plays in `otherminds run rps "
+            f"--player1 {spec}` alone, and neither in `simulate` nor as a mind of `compare`"
+        )
     if name == "order":
         return _order(spec, rest)
     made = _build(spec, name, rest, legacy_decimals)

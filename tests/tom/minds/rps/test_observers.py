@@ -263,7 +263,7 @@ def test_specs_become_observers(x64):
     assert named_observer("exact").mind is named_observer("switching").mind  # which differ in the hazard
     assert named_observer("exact").codes == CODES and float(named_observer("switching").params.hazard) == 0.05
     trembling = named_observer("exact: tremble=.3", codes="AX").params.log_policies
-    np.testing.assert_allclose(np.exp(trembling[0, 0]), [0.1, 0.1, 0.8], atol=1e-12)
+    np.testing.assert_allclose(np.exp(trembling[0, 0, 0]), [0.1, 0.1, 0.8], atol=1e-12)
     with pytest.raises(UnknownMind, match="knows only static strategies"):
         named_observer("frequency", codes="XY")
     with pytest.raises(ValueError, match="'Q'"):

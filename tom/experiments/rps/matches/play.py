@@ -86,6 +86,8 @@ def _table_player(pair: tuple[NamedPlayer, ...], legacy_iid: bool) -> Callable[[
         for each in pair:
             if not isinstance(each.player, Strategy):
                 raise ValueError(f"legacy_iid: {each.spec!r} is no strategy of the catalogue, and so has no marginal")
+            if each.player.tremble > 0:
+                raise ValueError(f"legacy_iid: {each.spec!r} trembles, and the paper's players do not; leave one out")
         rules = iid_players(*rules)
     return lambda rounds: lambda keys: _play_rules(keys, *rules, rounds)
 

@@ -26,9 +26,10 @@ from otherminds.games.rps.strategies import Strategy
 from otherminds.inference.resampling import bootstrap, paired_test
 from otherminds.inference.scoring import brier, calibration, union_loss, value_loss
 from otherminds.tom.experiments.compare import LAPSE, lapsed
+from otherminds.tom.experiments.rps.observers.config import code_of
 from otherminds.tom.experiments.rps.observers.records import Scene, Watched
-from otherminds.tom.minds.rps.observer_registry import named_observer
-from otherminds.tom.minds.rps.observers import Observer, observe, tied
+from otherminds.tom.minds.rps.observer_registry import NamedObserver, named_observer
+from otherminds.tom.minds.rps.observers import Observer, observe, rule_params, rules, tied, windowed
 from otherminds.tom.minds.rps.registry import OPENSPIEL, named_player
 
 POINTS = (1.0, 0.0, -1.0)
@@ -80,7 +81,7 @@ class Paired(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """An observer of a scene. ceiling: an exact observer that was not at the table, computed for comparison."""
+    """An observer of a scene. ceiling: the exact observer, who was not at the table, for comparison."""
 
     scene: Scene
     observer: str
@@ -94,6 +95,12 @@ class Row:
     mean_confidence: float
     values: Mapping[str, Estimate]  # by metric
     against_exact: Mapping[str, Paired]  # by metric
+
+    @property
+    def label(self) -> str:
+        """As it is printed. Where a player is none of the catalogue's, the exact observer of it is no ceiling."""
+        kind = "reference: " if NO_ANSWER in self.scene.truth else "ceiling: "
+        return kind * self.ceiling + self.observer
 
 
 @dataclass(frozen=True)
@@ -111,20 +118,21 @@ def compare(
 ) -> list[Scored]:
     """A row for every observer of every scene, and below them the exact observers of the same matches.
 
-    The ceilings are the exact observer with the history that the others had, and with all rounds, over every match that
-    any observer finished; ties count as shared.
+    The ceilings are the exact observer (`exact_observer`) with the history that the others had, and with all rounds,
+    over every match that any observer finished; ties count as shared.
     lapse: probability above 0 of a uniformly random strategy or move, the same for every observer.
-    Raises: ValueError if the lapse is not in its range.
+    Raises: ValueError if the lapse is not in its range, and for a match that two observers saw different moves of.
     """
     if not 0 < lapse <= 1:
         raise ValueError(f"lapse={lapse}: it is a probability above 0 (without it one odd statement settles all)")
     found: list[Scored] = []
     for scene in dict.fromkeys(one.scene for one in watched):
         own = [one for one in watched if one.scene == scene]
-        moves = {match: row for one in own for match, row in zip(one.matches, one.moves, strict=True)}
+        moves = _moves_of_all(own)
         history = scene.asking.history
-        exact = _reference(scene, moves, "exact" if history is None else f"window:{history}")
-        references = [exact] if history is None else [exact, _reference(scene, moves, "exact")]
+        exact = _reference(scene, moves, history)  # as much of the match as the others were shown
+        whole = history is None or history >= scene.asking.rounds
+        references = [exact] if whole else [exact, _reference(scene, moves, None)]
         yardstick = _scores(*exact, lapse)
         for one in own:
             found.append(_scored(one, _scores(one, None, lapse), exact[0], yardstick, ceiling=False))
@@ -133,6 +141,43 @@ def compare(
         for one, hits in references:
             found.append(_scored(one, _scores(one, hits, lapse), exact[0], yardstick, ceiling=True))
     return found
+
+
+def _moves_of_all(watched: Sequence[Watched]) -> dict[tuple[int, int], Int[np.ndarray, "2 T"]]:
+    """The moves of every match, by its seed and number. Raises: ValueError where two observers saw different ones."""
+    moves: dict[tuple[int, int], Int[np.ndarray, "2 T"]] = {}
+    seen_by: dict[tuple[int, int], str] = {}
+    for one in watched:
+        for match, row in zip(one.matches, one.moves, strict=True):
+            if (moves.setdefault(match, row) != row).any():
+                raise ValueError(
+                    f"{one.scene.name}, seed {match[0]}, match {match[1]}: {one.observer} saw other moves than "
+                    f"{seen_by[match]}; compare the logs of one machine, and unchanged ones, with each other"
+                )
+            seen_by.setdefault(match, one.observer)
+    return moves
+
+
+def exact_observer(scene: Scene, history: int | None) -> NamedObserver:
+    """Who knows all but the strategies: how moves are made, and each player's tremble. No observer does better.
+
+    For a player who follows no strategy of the catalogue it is only the observer who believes the catalogue.
+    history: rounds that it remembers; None: all.
+    """
+    if scene.legacy_iid:
+        spec = "generator-aware" + (f":window={history}" if history else "")
+        return named_observer(spec, legacy_decimals=scene.legacy_decimals)
+    trembles = [0.0 if code_of(player) is None else _tremble(player) for player in scene.players]
+    firsts, seconds = (catalogue(scene.legacy_decimals, tremble) for tremble in trembles)
+    spec, mind = ("exact", rules()) if history is None else (f"window:{history}", windowed(history))
+    if any(trembles):
+        told = "/".join(f"{tremble:g}" for tremble in dict.fromkeys(trembles))
+        spec += f"{':' if history is None else ','}tremble={told}"
+    return NamedObserver(spec, mind, rule_params(firsts, seconds=seconds), CODES)
+
+
+def _tremble(player: str) -> float:
+    return float(named_player(player).player.tremble)
 
 
 def true_outcome(scene: Scene, moves: Int[np.ndarray, "N 2 T"]) -> Float[np.ndarray, "N 3"]:
@@ -211,10 +256,10 @@ def round_bands(scored: Scored, metric: str) -> tuple[np.ndarray, np.ndarray, np
 
 
 def _reference(
-    scene: Scene, moves: Mapping[tuple[int, int], Int[np.ndarray, "2 T"]], spec: str
+    scene: Scene, moves: Mapping[tuple[int, int], Int[np.ndarray, "2 T"]], history: int | None
 ) -> tuple[Watched, Float[np.ndarray, "N Q 3"]]:
     """The exact observer of some matches, and its hits: of player 1, player 2 and both, ties shared."""
-    named = named_observer(spec, legacy_decimals=scene.legacy_decimals)
+    named = exact_observer(scene, history)
     matches = sorted(moves)
     played = np.stack([moves[match] for match in matches])
     after = np.array(scene.asking.asked) - 1
@@ -228,7 +273,7 @@ def _reference(
     sure = np.take_along_axis(p["log_strategy"], np.maximum(guess, 0)[..., None], -1)[..., 0].prod(-1)
     stated = Stated(p["log_strategy"], p["log_next"], p["log_outcome"], sure)
     asked = np.ones(guess.shape[:2], bool)
-    return Watched(scene, spec, matches, played, guess, stated, asked, 0), hits
+    return Watched(scene, named.spec, matches, played, guess, stated, asked, 0), hits
 
 
 @partial(jax.jit, static_argnames="mind")
@@ -279,11 +324,14 @@ def _scores(
 
 
 def _next_score(watched: Watched, lapse: float) -> Float[np.ndarray, "N Q"]:
-    """The mean over both players of log p(their next move); NaN after the last round and where a move is missing."""
+    """The mean over both players of log p(their next move).
+
+    NaN after the last round, where a move is missing, and where nothing was asked: a forecast is of one round.
+    """
     asked, rounds = np.array(watched.scene.asking.asked), watched.moves.shape[-1]
     came = watched.moves[:, :, np.minimum(asked, rounds - 1)].transpose(0, 2, 1)
     p = np.take_along_axis(watched.stated.next, np.maximum(came, 0)[..., None], -1)[..., 0]
-    known = (came >= 0) & (asked < rounds)[:, None]
+    known = (came >= 0) & (asked < rounds)[:, None] & watched.asked[..., None]
     return np.where(known, lapsed(_log(p), np.array(MOVES), lapse), np.nan).mean(-1)
 
 
@@ -301,6 +349,7 @@ def _scored(
     spans = np.diff([*scene.asking.asked, scene.asking.rounds + 1])
     by_match["identified_all"] = scores["identified"] @ spans / scene.asking.rounds
     by_match["efficiency"] = _efficiency(by_match["log_strategy"], _match_means(ruler["log_strategy"]))
+    ruler["log_next"] = np.where(watched.asked, ruler["log_next"], np.nan)
     ruler_by_match = {name: _match_means(values) for name, values in ruler.items()}
     put, hit = watched.asked & ~watched.failed, scores["identified"]
     known = put & np.isfinite(hit)
@@ -352,7 +401,8 @@ def estimate(values: Float[np.ndarray, " N"]) -> Estimate:
     values = values[np.isfinite(values)]
     if len(values) < 2:
         return Estimate(float(values.mean()) if len(values) else float("nan"), float("nan"), float("nan"))
-    found = bootstrap(jax.random.key(KEY), values, count=DRAWS)
+    # Rounded, so that matches which are alike but for the last digits have the same interval.
+    found = bootstrap(jax.random.key(KEY), np.round(values, 6), count=DRAWS)
     return Estimate(float(found.mean), float(found.low), float(found.high))
 
 

@@ -15,7 +15,7 @@ from otherminds.tom.experiments.defaults import LOCAL_MODEL, MODEL, local_model_
 from otherminds.tom.llm.client import GenerationSettings, ModelError
 from otherminds.tom.minds.rps.observer_registry import OBSERVERS
 
-OBSERVERS_BY_DEFAULT = ("exact", "window:50", "frequency", MODEL)
+OBSERVERS_BY_DEFAULT = ("exact", "window:15", "frequency", MODEL)
 SWEPT = {"temperature": float, "top_p": float, "max_tokens": int, "reasoning_effort": str}
 """What may be varied from observer to observer of one language model, beside the sections of the text."""
 ADD_A_MODEL = (
@@ -154,7 +154,7 @@ def observers_of(
         ]
     if values and not any(map(is_model, found)):
         raise ConfigError("--sweep and --sections vary language models, and none is among the observers")
-    note = None if any(map(is_model, found)) else ADD_A_MODEL
+    note = None if asked is not None or any(map(is_model, found)) else ADD_A_MODEL
     return tuple(dict.fromkeys(found)), note
 
 

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from otherminds.games.rps.catalogue import NAMES
 from otherminds.games.rps.statement import arrays
 from otherminds.tom.agents.observer import pair_text
 from otherminds.tom.experiments.console import (
@@ -37,7 +38,14 @@ from otherminds.tom.experiments.rps.observers.compare import (
     true_outcome,
     union_so_far,
 )
-from otherminds.tom.experiments.rps.observers.config import ObserverConfig, condition, observers_of, validated
+from otherminds.tom.experiments.rps.observers.config import (
+    ObserverConfig,
+    code_of,
+    condition,
+    is_model,
+    observers_of,
+    validated,
+)
 from otherminds.tom.experiments.rps.observers.records import Scene, read_watched
 from otherminds.tom.experiments.rps.observers.run import Told, asked_models, deal_matches, planned_matches, run
 from otherminds.tom.llm.client import GenerationSettings
@@ -72,7 +80,7 @@ def run_rps(
         if value < 0:
             raise ValueError(f"{option} {value}: at least 0")
     observers, note = observers_of(observer, model, tuple(sweep), tuple(sections))
-    if settings["base_url"] and note is not None:
+    if settings["base_url"] and not any(map(is_model, observers)):
         raise ValueError(
             f"--base-url {settings['base_url']}: say with --model provider/name which model is asked there"
         )
@@ -99,10 +107,11 @@ def run_rps(
     def announce() -> None:
         asked = config.asking.asked
         lines = [
-            f"Rock, paper, scissors: {len(config.observers)} observers of {config.matches * len(config.seeds)} matches",
-            f"  players    {config.player1} v {config.player2}, {config.rounds} rounds"
-            + ", drawn independently (iid)" * config.legacy_iid,
-            f"  asked      {len(asked)} times a match, after rounds {asked[0]} to {asked[-1]}, "
+            f"Rock, paper, scissors: {_count(len(config.observers), 'observer')} of "
+            f"{_count(config.matches * len(config.seeds), 'match', 'es')}",
+            f"  players    {titled(config.player1, config.player2)}",
+            f"  rounds     {config.rounds}" + ", moves drawn independently (iid)" * config.legacy_iid,
+            f"  asked      {_count(len(asked), 'time')} a match, after {_rounds(asked)}, "
             + (f"the last {config.history} rounds shown" if config.history else "all rounds shown"),
             f"  models     {', '.join(dict.fromkeys(how.model for how in models.values())) or 'none'}",
             f"  log        {folder / LOG}",
@@ -307,9 +316,26 @@ def print_scores(found: Sequence[Scored], lapse: float) -> None:
         _print_tests(scene, rows)
 
 
+def titled(player1: str, player2: str) -> str:
+    """Two players, and what their codes stand for."""
+    names = [NAMES.get(code_of(player) or "") for player in (player1, player2)]
+    told = f" ({' v '.join(name or player for name, player in zip(names, (player1, player2), strict=True))})"
+    return f"{player1} v {player2}" + told * any(names)
+
+
+def _count(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number:,} {noun}{plural * (number != 1)}"
+
+
+def _rounds(asked: Sequence[int]) -> str:
+    if len(asked) == 1:
+        return f"round {asked[0]}"
+    return f"rounds {asked[0]} and {asked[1]}" if len(asked) == 2 else f"rounds {asked[0]}, {asked[1]} ... {asked[-1]}"
+
+
 def label(row: Row) -> Text:
     """The observer, or what a ceiling is."""
-    return Text(f"ceiling: {row.observer}" if row.ceiling else row.observer, style="italic" if row.ceiling else "")
+    return Text(row.label, style="italic" if row.ceiling else "")
 
 
 def _print_named(scene: Scene, rows: Sequence[Row]) -> None:
@@ -329,12 +355,17 @@ def _print_named(scene: Scene, rows: Sequence[Row]) -> None:
     notes = [
         f"Share of the {len(asking.asked)} questions a match; intervals: bootstrap over matches. A failed",
         "answer names nobody. Of all rounds: a statement stands until the next one, and",
-        f"none stands in the first {asking.asked[0] - 1} of {asking.rounds} rounds. Ceilings: exact observers of these",
-        "matches, with the history that was shown, and with all rounds.",
+        f"none stands in the first {asking.asked[0] - 1} of {asking.rounds} rounds. Ceilings: who knows all",
+        "but the strategies, from the rounds that were shown, and from all.",
     ]
     if -1 in scene.truth:
-        notes.append("A dash: that player follows no strategy of the catalogue.")
-    show(f"{scene.name}: strategies named", table, *notes)
+        notes += [
+            "A dash: that player follows no strategy of the catalogue. The references believe",
+            "that it does, and are no ceilings.",
+        ]
+    if any(_alike(row.values["identified"]) for row in rows):
+        notes.append("An interval of one dash: all matches are alike, and resampling them says nothing.")
+    show(f"{titled(*scene.players)}{' (iid data)' * scene.legacy_iid}: strategies named", table, *notes)
 
 
 def _print_stated(scene: Scene, rows: Sequence[Row], lapse: float) -> None:
@@ -357,9 +388,9 @@ def _print_stated(scene: Scene, rows: Sequence[Row], lapse: float) -> None:
         "log p: nats, of the true strategy and of the next move, means over players.",
         "Brier (halved) and union loss of win, draw, loss: 0 to 1, lower is better.",
         "Efficiency: information gained, as a share of what the exact observer gained",
-        "from the same rounds. Inconsistent: names what it finds less probable.",
+        "from the rounds that were shown. Inconsistent: names what it finds less probable.",
         f"Lapse {lapse:g} for everybody; failed answers have nothing but the lapse, losses 1.",
-        *[f"{name}: {count} answers give a true strategy probability 0." for name, count in impossible.items()],
+        *[f"{name}: {_count(n, 'answer')} with probability 0 for a true strategy." for name, n in impossible.items()],
     )
 
 
@@ -378,12 +409,14 @@ def _print_tests(scene: Scene, rows: Sequence[Row]) -> None:
             for cell in (_difference(row.against_exact[name], form), number(row.against_exact[name].p_value))
         ),
     )
+    fewest = min(row.matches for row in own)
     history = scene.asking.history
     shown = f"of the last {history} rounds" if history else "of all rounds"
     show(
         f"{scene.name}: less the exact observer {shown}",
         table,
         "Mean difference over the same matches; p: paired permutation test, two-sided.",
+        *[f"Of {fewest} matches p is at least {2 / 2**fewest:.2g}." for _ in range(fewest < 8)],
     )
 
 
@@ -401,7 +434,12 @@ def _difference(pair: Paired, form: str) -> str:
 
 
 def _interval(value: Estimate, form: str) -> str:
-    return f"{number(value.low, form)}–{number(value.high, form)}"
+    return "–" if _alike(value) else f"{number(value.low, form)}–{number(value.high, form)}"
+
+
+def _alike(value: Estimate) -> bool:
+    """No interval: of one match, or of matches that are all alike."""
+    return not value.low < value.high
 
 
 def models_of(config: ObserverConfig) -> list[str]:

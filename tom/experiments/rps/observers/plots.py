@@ -108,7 +108,7 @@ def _heat(axes: Any, belief: np.ndarray, asked: Sequence[int], truth: int) -> No
 
 
 def _label(one: Scored) -> str:
-    return f"ceiling: {one.row.observer}" if one.row.ceiling else one.row.observer
+    return one.row.label
 
 
 def _some(found: Sequence[Scored]) -> None:

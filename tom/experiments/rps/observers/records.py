@@ -18,6 +18,7 @@ from otherminds.games.rps.statement import Stated, arrays, check
 from otherminds.tom.experiments import journal, logs
 from otherminds.tom.experiments.logs import Log, LogRules, Made
 from otherminds.tom.experiments.rps.observers.config import code_of
+from otherminds.tom.minds.rps.registry import OPENSPIEL, named_player
 
 GAME = "rps-observer"
 MOVE_DIGITS = "012"
@@ -82,6 +83,17 @@ def asking_of(deal: Mapping[str, Any]) -> Asking:
         raise ValueError(f"the deal does not say when the observer is asked ({error})") from None
 
 
+def observation_json(asking: Asking, after: int) -> dict[str, int]:
+    """What an observer is shown after a round: rounds `from` to `round`, counted from 1."""
+    return {"round": after, "from": 1 if asking.history is None else max(1, after - asking.history + 1)}
+
+
+@cache
+def _known_player(player: str) -> None:
+    """Raises: UnknownMind for what is no player."""
+    named_player(player)
+
+
 def _check_deal(line: journal.GameBegun) -> None:
     who = f"game {line.game_id!r}"
     if set(line.agents) != {"observer"}:
@@ -93,6 +105,8 @@ def _check_deal(line: journal.GameBegun) -> None:
         for name in ("player1", "player2"):
             if not isinstance(deal.get(name), str):
                 raise ValueError(f"{name} is {deal.get(name)!r}; it must be a player's name")
+            if not deal[name].startswith(OPENSPIEL):
+                _known_player(deal[name])
         labels = deal.get("labels")
         if not isinstance(labels, str) or sorted(labels) != sorted(CODES):
             raise ValueError(f"labels {labels!r} are not the {len(CODES)} labels {''.join(CODES)} in any order")
@@ -104,9 +118,12 @@ def _check_deal(line: journal.GameBegun) -> None:
 
 
 def _check_decision(line: journal.Decision, deal: journal.GameBegun, made: Made) -> None:
-    who = f"the observer of game {line.game_id!r}"
-    if line.turn != len(made) or line.turn >= len(asking_of(deal.deal).asked):
+    who, asking = f"the observer of game {line.game_id!r}", asking_of(deal.deal)
+    if line.turn != len(made) or line.turn >= len(asking.asked):
         raise ValueError(f"{who} decides in turn {line.turn}, which is not asked then")
+    after = asking.asked[line.turn]
+    if line.observation != observation_json(asking, after):
+        raise ValueError(f"{who} saw {line.observation}; after round {after} it is {observation_json(asking, after)}")
     if line.action is None:
         if line.statement is not None:
             raise ValueError(f"{who} states probabilities, but its answer failed")

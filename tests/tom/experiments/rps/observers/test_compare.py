@@ -12,8 +12,17 @@ from otherminds.games.rps.catalogue import CODES
 from otherminds.games.rps.observation import Asking
 from otherminds.games.rps.statement import Stated
 from otherminds.tom.experiments.rps.matches.play import play_matches
-from otherminds.tom.experiments.rps.observers.compare import compare, estimate, legacy_unions, paired, true_outcome
+from otherminds.tom.experiments.rps.observers.compare import (
+    compare,
+    estimate,
+    exact_observer,
+    legacy_unions,
+    paired,
+    true_outcome,
+)
 from otherminds.tom.experiments.rps.observers.records import Scene, Watched
+from otherminds.tom.minds.rps.observer_registry import named_observer
+from otherminds.tom.minds.rps.observers import observe
 
 ASKING = Asking(40, 10, 10, 20)
 SCENE = Scene(("N", "G"), ASKING, False, False)
@@ -185,6 +194,84 @@ def test_the_papers_unions_of_a_pair(shared):
             if name == "A" or width > 1e-6:
                 assert unions[name][said] == pytest.approx(row[key], abs=1e-8)
     assert rows and legacy_unions((-1, 3), True) == {}
+
+
+def test_the_exact_observer_knows_how_moves_are_made():
+    """No observer is told more than the reference: it knows trembles, and whether anybody reacts."""
+    made = {
+        (("N", "G"), False): "window:20",
+        (("A:tremble=0.1", "X"), False): "window:20,tremble=0.1/0",
+        (("H:tremble=0.3", "X:tremble=0.3"), False): "window:20,tremble=0.3",
+        (("D", "Y"), True): "generator-aware:window=20",
+    }
+    for (players, iid), spec in made.items():
+        scene = Scene(players, ASKING, iid, False)
+        assert exact_observer(scene, 20).spec == spec and exact_observer(scene, None).spec != spec
+    scene = Scene(("A:tremble=0.3", "X"), Asking(40, 3, 4, None), False, False)
+    moves = play_matches(*scene.players, MATCHES, 40, seed=1).astype(np.int32)
+    found = observe(exact_observer(scene, None).mind, exact_observer(scene, None).params, moves[0])
+    # By hand: player 1 draws each move from .7 p + .1 for all but his reactions; player 2 never trembles.
+    shares = {"A": (0.1, 0.1, 0.8), "J": (0.275, 0.275, 0.45), "D": (1 / 3, 1 / 3, 1 / 3)}
+    log_p = {code: sum(math.log(p[move]) for move in moves[0, 0]) for code, p in shares.items()}
+    stated = np.asarray(found["log_strategy"])[-1]
+    for one, two in (("A", "J"), ("A", "D")):
+        due = log_p[one] - log_p[two]
+        assert stated[0, CODES.index(one)] - stated[0, CODES.index(two)] == pytest.approx(due, abs=1e-3)
+    assert stated[1, CODES.index("X")] == pytest.approx(0, abs=1e-4)
+    assert np.exp(np.asarray(found["log_outcome"])[-1]).sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_the_ceiling_is_above_observers_who_know_less():
+    """On data that nobody reacts in, and on players who tremble."""
+    for players, iid, told in (
+        (("D", "Y"), True, "generator-aware"),
+        (("A:tremble=0.2", "X:tremble=0.2"), False, "exact:tremble=0.2"),
+    ):
+        scene = Scene(players, Asking(40, 10, 10, None), iid, False)
+        moves = play_matches(*players, 12, 40, seed=0, legacy_iid=iid).astype(np.int32)
+        rows = {}
+        for spec in ("exact", told):
+            named = named_observer(spec)
+            after = np.array(scene.asking.asked) - 1
+            states = [observe(named.mind, named.params, match) for match in moves]
+            found = {name: np.stack([np.asarray(one[name])[after] for one in states]) for name in states[0]}
+            p = [np.exp(found[name]) for name in ("log_strategy", "log_next", "log_outcome")]
+            guess = found["guess"].astype(np.int32)
+            stated, asked = Stated(*p, np.ones(guess.shape[:2])), np.ones(guess.shape[:2], bool)
+            watched = Watched(scene, spec, [(0, n) for n in range(12)], moves, guess, stated, asked, 0)
+            rows[spec], ceiling = (one.row for one in compare([watched], lapse=LAPSE))
+            assert ceiling.ceiling
+        top = ceiling.values["log_strategy"].mean
+        assert rows[told].values["log_strategy"].mean == pytest.approx(top, abs=1e-4)
+        assert rows["exact"].values["log_strategy"].mean < top - 0.5
+        assert rows[told].values["efficiency"].mean == pytest.approx(1, abs=1e-3)
+
+
+def test_a_forecast_counts_only_where_it_was_asked_for(moves):
+    one = stated_by(np.random.default_rng(0), moves)
+    asked = np.ones((MATCHES, QUESTIONS), bool)
+    asked[:, 1:] = False
+    scored = compare([Watched(**{**vars(one), "asked": asked})], lapse=LAPSE)[0]
+    assert np.isfinite(scored.scores["log_next"]).tolist() == [[True, False, False]] * MATCHES
+    assert np.isfinite(scored.scores["log_strategy"]).all() and scored.row.questions == MATCHES
+    # Of the confidences those that were asked for count: one a match.
+    first = Watched(**{**vars(one), "asked": asked, "guess": np.broadcast_to(np.int32(TRUTH), one.guess.shape)})
+    row = compare([first], lapse=LAPSE)[0].row
+    assert row.mean_confidence == pytest.approx(one.confidence[:, 0].mean())
+
+
+def test_observers_of_one_match_saw_the_same_moves(moves):
+    one, other = (stated_by(np.random.default_rng(0), moves) for _ in range(2))
+    changed = moves.copy()
+    changed[2, 1, 5] = (changed[2, 1, 5] + 1) % 3
+    other = Watched(**{**vars(other), "observer": "else", "moves": changed})
+    with pytest.raises(ValueError, match="N v G, seed 0, match 2: else saw other moves than somebody"):
+        compare([one, other], lapse=LAPSE)
+
+
+def test_the_interval_of_an_efficiency_is_not_a_point(found):
+    efficiency = found[0].row.values["efficiency"]
+    assert efficiency.low < efficiency.mean < efficiency.high
 
 
 def test_what_cannot_be_compared(moves):

@@ -11,7 +11,13 @@ from otherminds.games.rps.observation import Asking
 from otherminds.games.rps.statement import Stated, statement
 from otherminds.tom import cli
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.rps.observers.records import deal_json, moves_of, read_log, read_watched
+from otherminds.tom.experiments.rps.observers.records import (
+    deal_json,
+    moves_of,
+    observation_json,
+    read_log,
+    read_watched,
+)
 from otherminds.tom.experiments.validate import validate_log
 
 ASKING = Asking(12, 2, 4, 5)
@@ -28,13 +34,14 @@ def game(match=0, asking=ASKING, players=("D", "G"), **options):
     return journal.GameBegun(game_id=f"game {match}", agents=NAMES, seed=0, episode=match, deal=deal)
 
 
-def answer(turn, action=("D", "G"), match=0, said=SURE):
+def answer(turn, action=("D", "G"), match=0, said=SURE, asking=ASKING):
+    after = (*asking.asked, 99, 99)[turn]
     return journal.Decision(
         game_id=f"game {match}",
         turn=turn,
         role="observer",
         agent="somebody",
-        observation={},
+        observation=observation_json(asking, after),
         action=None if action is None else list(action),
         statement=None if action is None else said,
     )
@@ -63,7 +70,13 @@ def test_statements_come_back_as_arrays(tmp_path):
 
 def test_after_the_asking_stopped_the_last_statement_stands(tmp_path):
     asking = Asking(12, 2, 2, 5, stop_after=2)
-    path = log_of(tmp_path / "log", game(asking=asking), answer(0), answer(1), over(turns=2, ending="stopped"))
+    path = log_of(
+        tmp_path / "log",
+        game(asking=asking),
+        answer(0, asking=asking),
+        answer(1, asking=asking),
+        over(turns=2, ending="stopped"),
+    )
     assert "valid" in validate_log(path)
     (one,), _ = read_watched([path])
     assert one.guess.tolist() == [[[3, 6]] * 5] and one.asked.tolist() == [[True, True, False, False, False]]
@@ -97,6 +110,7 @@ def test_players_of_no_strategy_have_no_truth(tmp_path):
         ({"asking": {"often": 1}}, "does not say when the observer is asked"),
         ({"asking": None}, "does not say when"),
         ({"player1": None}, "player1 is None"),
+        ({"player2": "Q"}, "'Q' is no player"),
         ({"legacy_iid": "no"}, "legacy_iid is 'no'"),
     ],
 )
@@ -118,6 +132,7 @@ def changed(part, name, value):
         (answer(1), "decides in turn 1, which is not asked then"),
         (answer(0, ("D", "Q")), "names 'Q', which is no strategy; there are A, B"),
         (answer(0, ("D",)), "which is no pair"),
+        (answer(0).model_copy(update={"observation": {"round": 3, "from": 1}}), "saw .*after round 4 it is"),
         (
             answer(0, said=changed("strategy1", "A", 0.5)),
             "states strategy1 with probabilities that are none.*1.5 in sum",

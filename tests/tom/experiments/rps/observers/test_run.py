@@ -224,7 +224,7 @@ def test_a_model_becomes_several_observers(server, tmp_path):
 
 def test_default_observers(monkeypatch):
     monkeypatch.setattr("otherminds.tom.experiments.rps.observers.config.local_model_installed", lambda: False)
-    assert observers_of(None, None)[0] == ("exact", "window:50", "frequency")
+    assert observers_of(None, None)[0] == ("exact", "window:15", "frequency")
     assert "--extra local" in observers_of(None, None)[1]
     monkeypatch.setattr("otherminds.tom.experiments.rps.observers.config.local_model_installed", lambda: True)
     assert observers_of(None, None) == (("exact", "window:50", "frequency", "local/smollm2"), None)
