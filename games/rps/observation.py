@@ -68,6 +68,11 @@ class Asking:
         """The rounds, counted from 1, after which the observer is asked."""
         return tuple(r for r in range(self.warmup + 1, self.rounds + 1) if r % self.every == 0 or r == self.rounds)
 
+    @property
+    def memory(self) -> int | None:
+        """The last rounds that are shown; None where these are all of the match."""
+        return None if self.history is None or self.history >= self.rounds else self.history
+
     def reasons(self, question: int) -> bool:
         """Whether reasoning is asked for at a question, counted from 0."""
         if self.reasoning_interval is None:

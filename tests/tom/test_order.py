@@ -4,6 +4,7 @@ Four chips of one kind lie on the table, each of two players holds two and wants
 does not know. A move is the number of chips to keep: one's own two withdraw, what the other offers accepts.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -167,9 +168,10 @@ def test_a_negotiation_with_hidden_goals(order):
     agent = Written(order, role)
     with jax.enable_x64(True):
         params = Params(jnp.asarray(SPEED), jnp.full(order, 0.8))
-        belief = jax.jit(lambda: mind.init(params, None, Seat(jnp.int32(role), jnp.int32(goal), jnp.int32(-1))))()
-        update = jax.jit(lambda belief, event: mind.update(params, belief, event))
-        policy = jax.jit(lambda belief: mind.log_policy(params, belief, None, jnp.arange(N)))
+        jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # compiles faster
+        belief = jit(lambda: mind.init(params, None, Seat(jnp.int32(role), jnp.int32(goal), jnp.int32(-1))))()
+        update = jit(lambda belief, event: mind.update(params, belief, event))
+        policy = jit(lambda belief: mind.log_policy(params, belief, None, jnp.arange(N)))
         told = 0.0
         for actor, kept in moves:
             told = max(told, np.ptp(agent.goals))

@@ -13,6 +13,7 @@ et al. (2017), PLoS Computational Biology 13, e1005833. Levels there are orders 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -24,12 +25,13 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from otherminds.games.matrix.rules import Event, View
 from otherminds.inference.logspace import log_normalize
 from otherminds.inference.scoring import with_lapse
-from otherminds.tom.mind import Mind, draw
+from otherminds.tom.mind import Mind
 
 STEP = 1e-4  # of the forward differences, in float64
 COARSE_STEP = 2e-3  # in float32, where rounding would drown smaller ones
 EDGE = 1e-9  # of the VBA sigmoid
 CLIP = 0.001  # of a choice in tomsup
+LEARNING = ("volatility", "dilution")  # the parameters that learning depends on; choice depends on the others
 DILUTION_PRIOR = -2.0  # VBA: mean of the other's dilution, at the outermost level
 
 
@@ -64,36 +66,45 @@ class Params(NamedTuple):
     lapse: Float[Array, ""] | float = 0.0  # probability of a uniformly random move; of this player alone
 
 
+class Theta(NamedTuple):
+    """A number for each parameter of a player that another models: as in `Params`, None where that leaves one out."""
+
+    volatility: Float[Array, ""]
+    temperature: Float[Array, ""]
+    dilution: Float[Array, ""] | None
+    bias: Float[Array, ""] | None
+
+
 class Zero(NamedTuple):
-    """Order 0: the log-odds that the other plays 1."""
+    """What order 0 believes: the log-odds that the other plays 1."""
 
     mean: Float[Array, ""]
     variance: Float[Array, ""]
 
 
-class Recursive(NamedTuple):
-    """Order k: for every order j < k of the other, what it would be. P parameters: volatility, temperature, ..."""
+class Other(NamedTuple):
+    """The other as it is if its order is j. What order k believes is one of these for each j = 0 ... k - 1."""
 
-    p: Float[Array, " K"]  # of each order, sums to 1
-    log_odds: Float[Array, " K"]  # that it plays 1, at the means
-    mean: Float[Array, "K P"]
-    variance: Float[Array, "K P"]
-    gradient: Float[Array, "K P"]  # of log_odds
-    others: tuple[Any, ...]  # [K] its belief: Zero, or Recursive of order j
+    p: Float[Array, ""]  # that its order is j; 1 in sum over j
+    log_odds: Float[Array, ""]  # x_j: that it plays 1, at the means
+    mean: Theta
+    variance: Theta
+    gradient: Theta  # of x_j
+    belief: Any  # its own: Zero, or j of these
 
 
 class Belief(NamedTuple):
-    """Which player this is, what both win, each with its owner's move first, and what it believes."""
+    """Which player this is, what both win, each with its owner's move first, and what it believes of the other."""
 
     role: Int[Array, ""]
     payoff: Float[Array, "2 2"]
     other_payoff: Float[Array, "2 2"]
-    state: Any
+    state: Zero | tuple[Other, ...]
 
 
 @cache
 def k_tom(order: int, flavour: Flavour = Flavour()) -> Mind:
-    """The k-ToM player of an order, 0 to 3 or so: a program twice as large for each; actions are the moves 0 and 1.
+    """The k-ToM player of an order, 0 to 3 or so: a program three times as large for each; the moves are 0 and 1.
 
     Its params are `Params`. Gradients are forward differences, over 1e-4 in float64 as in both implementations, and
     over 2e-3 in float32. It learns from complete rounds only; where a move is missing nothing is learned.
@@ -109,26 +120,24 @@ def k_tom(order: int, flavour: Flavour = Flavour()) -> Mind:
     def init(params: Params, memory: Any, view: View) -> Belief:
         if view.payoff.shape != (2, 2):
             raise ValueError(f"payoffs of shape {view.payoff.shape}: k-ToM is defined for 2 x 2 games alone")
-        theta, layout = _vector(params)
-        rules = _Rules(flavour, layout)
         if memory is not None:
             return Belief(view.role, view.payoff, view.other_payoff, memory)
-        state = _prior(rules, order, view.payoff, view.other_payoff, theta.dtype)
-        if flavour.source == "vba" and order and layout.dilution is not None:
-            state = state._replace(mean=state.mean.at[:, layout.dilution].set(DILUTION_PRIOR))
+        theta = _theta(params)
+        state = _prior(flavour, order, theta, view.payoff, view.other_payoff)
+        if flavour.source == "vba" and order and theta.dilution is not None:
+            start = jnp.full_like(theta.dilution, DILUTION_PRIOR)
+            state = tuple(each._replace(mean=each.mean._replace(dilution=start)) for each in state)
         return Belief(view.role, view.payoff, view.other_payoff, state)
 
     def update(params: Params, belief: Belief, event: Event) -> Belief:
-        theta, layout = _vector(params)
-        own, other = event.moves[belief.role], event.moves[1 - belief.role]
-        learned = _learn(_Rules(flavour, layout), theta, belief.state, own, other, belief.payoff, belief.other_payoff)
+        first = belief.role == 0
+        own, other = (jnp.where(first, event.moves[a], event.moves[1 - a]) for a in (0, 1))
+        learned = _learn(flavour, _theta(params), belief.state, own, other, belief.payoff, belief.other_payoff)
         state = jax.tree.map(lambda old, new: jnp.where(event.complete, new, old), belief.state, learned)
         return belief._replace(state=state)
 
-    def policy(params: Params, belief: Belief) -> Float[Array, "2"]:
-        theta, layout = _vector(params)
-        log_odds = _choice(_Rules(flavour, layout), theta, belief.state, belief.payoff)
-        return with_lapse(jnp.stack([jax.nn.log_sigmoid(-log_odds), jax.nn.log_sigmoid(log_odds)]), params.lapse)
+    def choice(params: Params, belief: Belief) -> Float[Array, ""]:
+        return _choice(flavour, _theta(params), belief.state, belief.payoff)
 
     def alternatives(params: Params, belief: Belief, observation: Any) -> Int[Array, "2"]:
         del params, belief, observation
@@ -136,17 +145,21 @@ def k_tom(order: int, flavour: Flavour = Flavour()) -> Mind:
 
     def log_policy(params: Params, belief: Belief, observation: Any, actions: Int[Array, " A"]) -> Float[Array, " A"]:
         del observation
-        return log_normalize(policy(params, belief)[actions])
+        x = choice(params, belief)
+        log_p = with_lapse(jnp.stack([jax.nn.log_sigmoid(-x), jax.nn.log_sigmoid(x)]), params.lapse)
+        return log_normalize(log_p[actions])
 
     def sample(key: PRNGKeyArray, params: Params, belief: Belief, observation: Any) -> Int[Array, ""]:
         del observation
-        return draw(key, policy(params, belief)).astype(jnp.int32)
+        x = choice(params, belief)
+        p = (1 - params.lapse) * jax.nn.sigmoid(x) + params.lapse / 2
+        return (jax.random.uniform(key, (), p.dtype) < p).astype(jnp.int32)
 
     def readout(params: Params, belief: Belief, observation: Any) -> dict[str, Array]:
-        del observation
-        q = _expected(_Rules(flavour, _vector(params)[1]), belief.state)
-        order_p = belief.state.p if order else jnp.zeros(0, q.dtype)
-        return {"other_next": jnp.log(jnp.stack([1 - q, q])), "order": jnp.log(order_p)}
+        del params, observation
+        q = _expected(flavour, belief.state)
+        orders = [each.p for each in belief.state] if order else []
+        return {"other_next": jnp.log(jnp.stack([1 - q, q])), "order": jnp.log(jnp.asarray(orders, q.dtype))}
 
     def carry(params: Params, belief: Belief) -> Any:
         del params
@@ -155,167 +168,162 @@ def k_tom(order: int, flavour: Flavour = Flavour()) -> Mind:
     return Mind(f"{order}-ToM", init, update, alternatives, log_policy, sample, readout, carry)
 
 
-class _Layout(NamedTuple):
-    """Where the optional parameters stand in a vector that begins with volatility and temperature."""
-
-    size: int
-    dilution: int | None
-    bias: int | None
+def _theta(params: Params) -> Theta:
+    return jax.tree.map(lambda x: jnp.asarray(x, jnp.result_type(float)), Theta(*params[:4]))
 
 
-@dataclass(frozen=True)
-class _Rules:
-    flavour: Flavour
-    layout: _Layout
-
-    @property
-    def vba(self) -> bool:
-        return self.flavour.source == "vba"
-
-    def sigmoid(self, x: Array) -> Array:
-        return EDGE + (1 - 2 * EDGE) * jax.nn.sigmoid(x) if self.vba else jax.nn.sigmoid(x)
-
-    def log_odds(self, x: Array) -> Array:
-        """L(s(x)) with the sigmoid of the VBA toolbox, which holds it within 20.72; right in float32 too."""
-        return jnp.log(self.sigmoid(x)) - jnp.log(self.sigmoid(-x))
-
-    def stored(self, y: Array) -> Array:
-        """R(y): a mean as it is kept."""
-        if self.vba:
-            return self.log_odds(y)
-        p = jax.nn.sigmoid(y)
-        return jnp.log(p / (1 - p)) if self.flavour.round_trip else y
-
-    @property
-    def learning(self) -> tuple[int, ...]:
-        """The columns of the parameters that learning depends on; choice depends on the others."""
-        return (0,) if self.layout.dilution is None else (0, self.layout.dilution)
+def _sigmoid(flavour: Flavour, x: Array) -> Array:
+    s = jax.nn.sigmoid(x)
+    return EDGE + (1 - 2 * EDGE) * s if flavour.source == "vba" else s
 
 
-def _vector(params: Params) -> tuple[Float[Array, " P"], _Layout]:
-    values, size = [params.volatility, params.temperature], 2
-    places = []
-    for optional in (params.dilution, params.bias):
-        places.append(None if optional is None else size)
-        if optional is not None:
-            values, size = [*values, optional], size + 1
-    return jnp.stack([jnp.asarray(x, jnp.result_type(float)) for x in values]), _Layout(size, *places)
+def _log_odds(x: Array) -> Array:
+    """L(s(x)) with the sigmoid of the VBA toolbox: log((1 + r e^-x) / (r + e^-x)), r = e / (1 - e) of its edge e.
+
+    That holds it within 20.72. It is right in float32 too, and takes one exponential and one logarithm.
+    """
+    r, t = EDGE / (1 - EDGE), jnp.exp(-jnp.maximum(x, -60.0))  # below -60, where e^-x may overflow, nothing changes
+    return jnp.log((1 + r * t) / (r + t))
 
 
-def _prior(rules: _Rules, order: int, payoff: Array, other_payoff: Array, dtype: Any) -> Zero | Recursive:
+def _stored(flavour: Flavour, y: Array) -> Array:
+    """R(y): a mean as it is kept."""
+    if flavour.source == "vba":
+        return _log_odds(y)
+    p = jax.nn.sigmoid(y)
+    return jnp.log(p / (1 - p)) if flavour.round_trip else y
+
+
+def _prior(flavour: Flavour, order: int, like: Theta, payoff: Array, other_payoff: Array) -> Zero | tuple[Other, ...]:
+    """payoff: of the player whose prior this is."""
+    zero, one = jnp.zeros_like(like.volatility), jnp.ones_like(like.volatility)
     if order == 0:
-        return Zero(jnp.zeros((), dtype), jnp.ones((), dtype))
-    size = rules.layout.size
-    others = tuple(_prior(rules, j, other_payoff, payoff, dtype) for j in range(order))
-    mean, log_odds, gradient = jnp.zeros((order, size), dtype), jnp.zeros(order, dtype), jnp.zeros((order, size), dtype)
-    if rules.vba:
-        first = [_linearised(rules, mean[j], (others[j],) * size, others[j], other_payoff) for j in range(order)]
-        log_odds, gradient = (jnp.stack(parts) for parts in zip(*first, strict=True))
-    elif rules.layout.bias is not None:
-        gradient = gradient.at[:, rules.layout.bias].set(0.999999997998081)  # tomsup's constant
-    return Recursive(jnp.full(order, 1 / order, dtype), log_odds, mean, jnp.ones_like(mean), gradient, others)
+        return Zero(zero, one)
+    mean, variance = jax.tree.map(jnp.zeros_like, like), jax.tree.map(jnp.ones_like, like)
+    others = []
+    for j in range(order):
+        belief = _prior(flavour, j, like, other_payoff, payoff)
+        if flavour.source == "vba":
+            _, log_odds, gradient = _linearised(flavour, mean, lambda theta, belief=belief: belief, other_payoff)
+        else:
+            log_odds, gradient = zero, mean
+            if like.bias is not None:
+                gradient = mean._replace(bias=0.999999997998081 * one)  # tomsup's constant
+        others.append(Other(one / order, log_odds, mean, variance, gradient, belief))
+    return tuple(others)
 
 
 def _learn(
-    rules: _Rules, theta: Array, state: Any, own: Array, other: Array, payoff: Array, other_payoff: Array
+    flavour: Flavour, theta: Theta, state: Any, own: Array, other: Array, payoff: Array, other_payoff: Array
 ) -> Any:
     """The state after a round in which one moved `own` and the other `other`. The payoffs are those of the choosers."""
-    other = other.astype(theta.dtype)
     if isinstance(state, Zero):
-        q = rules.sigmoid(state.mean)
-        variance = 1 / (1 / (jnp.exp(theta[0]) + state.variance) + q * (1 - q))
-        return Zero(rules.stored(state.mean + variance * (other - q)), variance)
-    p = _orders(rules, theta, state, other)
-    q = rules.sigmoid(state.log_odds)
-    drift = jnp.where(jnp.arange(rules.layout.size) == 0, jnp.exp(theta[0]), 0.0)  # of the other's volatility alone
-    slope = p[:, None] * state.gradient
-    variance = 1 / (1 / (state.variance + drift) + slope * state.gradient * (q * (1 - q))[:, None])
-    mean = rules.stored(state.mean + variance * slope * (other - q)[:, None])
-    moved = [_moved(rules, mean[j], inside, own, other, payoff, other_payoff) for j, inside in enumerate(state.others)]
-    others, log_odds, gradient = zip(*moved, strict=True)
-    return Recursive(p, jnp.stack(log_odds), mean, variance, jnp.stack(gradient), others)
+        q = _sigmoid(flavour, state.mean)
+        variance = 1 / (1 / (jnp.exp(theta.volatility) + state.variance) + q * (1 - q))
+        return Zero(_stored(flavour, state.mean + variance * (other - q)), variance)
+    return tuple(
+        _revised(flavour, theta, model._replace(p=p), own, other, payoff, other_payoff)
+        for model, p in zip(state, _orders(flavour, theta, state, other), strict=True)
+    )
 
 
-def _moved(
-    rules: _Rules, mean: Array, inside: Any, own: Array, other: Array, payoff: Array, other_payoff: Array
-) -> tuple[Any, Array, Array]:
-    """A modelled player's belief after the round, the log-odds of its choice, and their gradient in its parameters."""
+def _revised(
+    flavour: Flavour, theta: Theta, model: Other, own: Array, other: Array, payoff: Array, other_payoff: Array
+) -> Other:
+    """A model of the other after the round: a Laplace step of its parameters, and what it believes with them."""
+    p, q, gradient = model.p, _sigmoid(flavour, model.log_odds), model.gradient
+    drifted = model.variance._replace(volatility=model.variance.volatility + jnp.exp(theta.volatility))
+    variance = jax.tree.map(lambda v, g: v / (1 + v * p * q * (1 - q) * g**2), drifted, gradient)
+    mean = jax.tree.map(lambda m, v, g: _stored(flavour, m + p * v * g * (other - q)), model.mean, variance, gradient)
 
-    def advance(theta):  # in the other's place: its own move is `other`, and it saw `own`
-        return _learn(rules, theta, inside, other.astype(own.dtype), own, other_payoff, payoff)
+    def after(theta):  # in the other's place: its own move is `other`, and it saw `own`
+        return _learn(flavour, theta, model.belief, other, own, other_payoff, payoff)
 
-    steps = _steps(rules, mean)
-    points = jnp.stack([mean, *(mean.at[i].add(steps[i]) for i in rules.learning)])
-    advanced = jax.vmap(advance)(points)
-    at = [jax.tree.map(lambda leaf, n=n: leaf[n], advanced) for n in range(len(points))]
-    for_column = tuple(at[1 + rules.learning.index(i)] if i in rules.learning else at[0] for i in range(len(steps)))
-    return at[0], *_linearised(rules, mean, for_column, at[0], other_payoff)
+    belief, log_odds, gradient = _linearised(flavour, mean, after, other_payoff)
+    return Other(p, log_odds, mean, variance, gradient, belief)
 
 
 def _linearised(
-    rules: _Rules, mean: Array, for_column: tuple[Any, ...], state: Any, payoff: Array
-) -> tuple[Array, Array]:
-    """The log-odds of a choice at the mean, and forward differences (x(mean + h e_i) - x(mean)) / h, [P].
+    flavour: Flavour, mean: Theta, after: Callable[[Theta], Any], payoff: Array
+) -> tuple[Any, Array, Theta]:
+    """What a player believes, x: the log-odds of its choice, and forward differences (x(mean + h e_i) - x(mean)) / h.
 
-    for_column: the state that column i's step leads to; only learning parameters lead to another than `state`.
+    after: its belief if its parameters are such.
     """
-    here, steps = _choice(rules, mean, state, payoff), _steps(rules, mean)
-    there = [_choice(rules, mean.at[i].add(steps[i]), after, payoff) for i, after in enumerate(for_column)]
-    return here, (jnp.stack(there) - here) / steps
+    belief = after(mean)
+    x = _choice(flavour, mean, belief, payoff)
+
+    def slope(name, value):
+        step = _step(flavour, value)
+        theta = mean._replace(**{name: value + step})
+        there = after(theta) if name in LEARNING else belief
+        return (_choice(flavour, theta, there, payoff) - x) / step
+
+    slopes = {name: value if value is None else slope(name, value) for name, value in mean._asdict().items()}
+    return belief, x, Theta(**slopes)
 
 
-def _steps(rules: _Rules, mean: Array) -> Array:
+def _step(flavour: Flavour, mean: Array) -> Array:
     step = STEP if mean.dtype == jnp.float64 else COARSE_STEP
-    if rules.vba:  # with the mean's sign
+    if flavour.source == "vba":  # with the mean's sign
         return jnp.where(jnp.abs(mean) < 1, step, step * mean)
-    return jnp.maximum(step * jnp.abs(mean), step)
+    return step * jnp.maximum(jnp.abs(mean), 1)
 
 
-def _spread(state: Recursive) -> Float[Array, " K"]:
+def _spread(model: Other) -> Float[Array, ""]:
     """S_j: the variance of the other's log-odds."""
-    return (state.variance * state.gradient**2).sum(-1)
+    return sum(jax.tree.leaves(jax.tree.map(lambda v, g: v * g**2, model.variance, model.gradient)))
 
 
-def _orders(rules: _Rules, theta: Array, state: Recursive, other: Array) -> Float[Array, " K"]:
-    """The probabilities of the other's order after its move, by E[log s(x)] for a Gaussian x, approximately."""
-    log_spread = jnp.log(_spread(state))  # -inf, so that the powers are 0, where there is none
-    below, wide = 0.319 * jnp.exp(0.781 * log_spread), jnp.sqrt(1 + 0.205 * jnp.exp(0.870 * log_spread))
+def _orders(flavour: Flavour, theta: Theta, state: tuple[Other, ...], other: Array) -> list[Array]:
+    """[k] the probabilities of the other's order after its move, by E[log s(x)] for a Gaussian x, approximately."""
+    if len(state) == 1:
+        return [state[0].p]
+    p = _read(flavour, state)
+    if theta.dilution is not None:
+        forgotten = _sigmoid(flavour, theta.dilution)
+        p = [(1 - forgotten) * each + forgotten / len(state) for each in p]
 
-    def likelihood(x):
-        return rules.sigmoid((x - below) / wide)
+    def likelihood(model):
+        log_spread = jnp.log(_spread(model))  # -inf, so that the powers are 0, where there is none
+        below, wide = 0.319 * jnp.exp(0.781 * log_spread), jnp.sqrt(1 + 0.205 * jnp.exp(0.870 * log_spread))
+        # Where the other played 0, VBA puts -x into the approximation, which is not symmetric; tomsup takes 1 less it.
+        if flavour.source == "vba":
+            return _sigmoid(flavour, (jnp.where(other == 1, model.log_odds, -model.log_odds) - below) / wide)
+        one = jax.nn.sigmoid((model.log_odds - below) / wide)
+        return jnp.where(other == 1, one, 1 - one)
 
-    p = _read(rules, state.p)
-    if rules.layout.dilution is not None:
-        forgotten = rules.sigmoid(theta[rules.layout.dilution])
-        p = (1 - forgotten) * p + forgotten / p.shape[0]
-    one = likelihood(state.log_odds)
-    # Where the other played 0, VBA puts -x into the approximation, which is not symmetric; tomsup takes 1 less it.
-    weighed = p * jnp.where(other == 1, one, likelihood(-state.log_odds) if rules.vba else 1 - one)
-    return weighed / weighed.sum()
+    weighed = [each * likelihood(model) for each, model in zip(p, state, strict=True)]
+    return [each / sum(weighed) for each in weighed]
 
 
-def _read(rules: _Rules, p: Float[Array, " K"]) -> Float[Array, " K"]:
-    """The orders' probabilities as they are read: VBA keeps the log-odds of all but the last."""
-    if not rules.vba or p.shape[0] == 1:
+def _read(flavour: Flavour, state: tuple[Other, ...]) -> list[Array]:
+    """[k] the orders' probabilities as they are read: VBA keeps the log-odds of all but the last."""
+    p = [model.p for model in state]
+    if flavour.source != "vba" or len(p) == 1:
         return p
-    first = EDGE + (1 - 2 * EDGE) * p[:-1]
-    return jnp.append(first, jnp.maximum(0.0, 1 - first.sum()))
+    first = [EDGE + (1 - 2 * EDGE) * each for each in p[:-1]]
+    return [*first, jnp.maximum(0.0, 1 - sum(first))]
 
 
-def _expected(rules: _Rules, state: Any) -> Float[Array, ""]:
+def _expected(flavour: Flavour, state: Any) -> Float[Array, ""]:
     """The probability that the other plays 1, E[s(x)] for a Gaussian x, approximately."""
+
+    def one(x, variance):
+        return _sigmoid(flavour, x / jnp.sqrt(1 + 0.36 * variance))
+
     if isinstance(state, Zero):
-        return rules.sigmoid(state.mean / jnp.sqrt(1 + 0.36 * state.variance))
-    each = rules.sigmoid(state.log_odds / jnp.sqrt(1 + 0.36 * _spread(state)))
-    return (_read(rules, state.p) * each).sum()
+        return one(*state)
+    each = [one(model.log_odds, _spread(model)) for model in state]
+    return sum(p * q for p, q in zip(_read(flavour, state), each, strict=True))
 
 
-def _choice(rules: _Rules, theta: Array, state: Any, payoff: Array) -> Float[Array, ""]:
+def _choice(flavour: Flavour, theta: Theta, state: Any, payoff: Array) -> Float[Array, ""]:
     """The log-odds that a player plays 1: what it would gain by that over e^temperature, and the bias."""
-    q = _expected(rules, state)
+    q = _expected(flavour, state)
     gain = q * (payoff[1, 1] - payoff[0, 1]) + (1 - q) * (payoff[1, 0] - payoff[0, 0])
-    drive = gain / jnp.exp(theta[1])
-    if rules.layout.bias is not None:
-        drive = drive + theta[rules.layout.bias]
+    drive = gain * jnp.exp(-theta.temperature)
+    if theta.bias is not None:
+        drive = drive + theta.bias
     edge = math.log((1 - CLIP) / CLIP)
-    return rules.log_odds(drive) if rules.vba else jnp.clip(drive, -edge, edge)
+    return _log_odds(drive) if flavour.source == "vba" else jnp.clip(drive, -edge, edge)

@@ -1,5 +1,7 @@
 """The posterior over minds of the other, against products of likelihoods, and what it is good for."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +16,7 @@ from otherminds.tom.minds.matrix.inferred import Params, inferred, stacked, unif
 from otherminds.tom.minds.matrix.order import draw_params, order_mind
 from otherminds.tom.minds.rps.players import rule
 
+jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # they run once, and compile faster
 ROUNDS, CODES = 8, "DKXZ"
 GAME = rps(ROUNDS)
 RULES = catalogue(tremble=0.1, codes=CODES)
@@ -28,7 +31,7 @@ def make(**options):
     return Params(CANDIDATES, uniform_prior(CANDIDATES), **options)
 
 
-@jax.jit
+@jit
 def follow(params, moves):
     """The policy and readouts of ROW before every round, and at the end."""
 
@@ -80,7 +83,7 @@ def test_impossible_under_every_candidate():
     params = Params((LEARNERS,), uniform_prior((LEARNERS,)))
     view = GAME.view(GAME.init(None), 0)
 
-    @jax.jit
+    @jit
     def after(pairs):
         def play_round(belief, pair):
             return learners.update(params, belief, Event(jnp.bool_(True), pair, jnp.zeros(2), jnp.bool_(True))), None
@@ -105,7 +108,7 @@ def test_it_finds_out_whom_it_plays_and_beats_it():
     alike = {learner: slice(len(CODES), None), z: slice(z, z + 1)}
     keys = jax.random.split(jax.random.key(1), 100)
     for truth, (mind, own) in opponents.items():
-        play = jax.jit(jax.vmap(lambda key, m=mind, o=own: rollout(game, (MIND, m), (params, o), key)))
+        play = jit(jax.vmap(lambda key, m=mind, o=own: rollout(game, (MIND, m), (params, o), key)))
         state, (belief, _) = play(keys)
         assert np.exp(belief.log_posterior[:, alike[truth]]).sum(1).mean() > 0.9
         last = np.asarray(state.moves[:, :, 15:])

@@ -129,10 +129,9 @@ def compare(
     for scene in dict.fromkeys(one.scene for one in watched):
         own = [one for one in watched if one.scene == scene]
         moves = _moves_of_all(own)
-        history = scene.asking.history
+        history = scene.asking.memory
         exact = _reference(scene, moves, history)  # as much of the match as the others were shown
-        whole = history is None or history >= scene.asking.rounds
-        references = [exact] if whole else [exact, _reference(scene, moves, None)]
+        references = [exact] if history is None else [exact, _reference(scene, moves, None)]
         yardstick = _scores(*exact, lapse)
         for one in own:
             found.append(_scored(one, _scores(one, None, lapse), exact[0], yardstick, ceiling=False))

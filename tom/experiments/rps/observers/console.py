@@ -330,7 +330,9 @@ def _count(number: int, noun: str, plural: str = "s") -> str:
 def _rounds(asked: Sequence[int]) -> str:
     if len(asked) == 1:
         return f"round {asked[0]}"
-    return f"rounds {asked[0]} and {asked[1]}" if len(asked) == 2 else f"rounds {asked[0]}, {asked[1]} ... {asked[-1]}"
+    if len(asked) > 4:
+        return f"rounds {asked[0]}, {asked[1]} ... {asked[-1]}"
+    return f"rounds {', '.join(map(str, asked[:-1]))} and {asked[-1]}"
 
 
 def label(row: Row) -> Text:
@@ -364,7 +366,7 @@ def _print_named(scene: Scene, rows: Sequence[Row]) -> None:
             "that it does, and are no ceilings.",
         ]
     if any(_alike(row.values["identified"]) for row in rows):
-        notes.append("An interval of one dash: all matches are alike, and resampling them says nothing.")
+        notes.append("An interval of one dash: all matches are alike, resampling them says nothing.")
     show(f"{titled(*scene.players)}{' (iid data)' * scene.legacy_iid}: strategies named", table, *notes)
 
 
@@ -388,7 +390,7 @@ def _print_stated(scene: Scene, rows: Sequence[Row], lapse: float) -> None:
         "log p: nats, of the true strategy and of the next move, means over players.",
         "Brier (halved) and union loss of win, draw, loss: 0 to 1, lower is better.",
         "Efficiency: information gained, as a share of what the exact observer gained",
-        "from the rounds that were shown. Inconsistent: names what it finds less probable.",
+        "from the rounds shown. Inconsistent: names what it finds less probable.",
         f"Lapse {lapse:g} for everybody; failed answers have nothing but the lapse, losses 1.",
         *[f"{name}: {_count(n, 'answer')} with probability 0 for a true strategy." for name, n in impossible.items()],
     )
@@ -410,7 +412,7 @@ def _print_tests(scene: Scene, rows: Sequence[Row]) -> None:
         ),
     )
     fewest = min(row.matches for row in own)
-    history = scene.asking.history
+    history = scene.asking.memory
     shown = f"of the last {history} rounds" if history else "of all rounds"
     show(
         f"{scene.name}: less the exact observer {shown}",

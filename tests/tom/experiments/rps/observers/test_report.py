@@ -65,7 +65,7 @@ def test_a_run_ends_with_tables_and_a_report(watched):
     lines = [line for line in result.stdout.splitlines() if not line.startswith(("wrote ", "  log "))]
     assert max(map(cell_len, lines)) <= 80 and not any("…" in line for line in lines)
     assert lines[0] == "Rock, paper, scissors: 2 observers of 2 matches"
-    assert "asked      3 times a match, after rounds 4 to 12, the last 5 rounds shown" in result.stdout
+    assert "asked      3 times a match, after rounds 4, 8 and 12, the last 5 rounds shown" in result.stdout
     assert result.stdout.count("ceiling: window:5") == 2 and "2/6" in result.stdout
     assert "2 of 4 watched matches hold an answer that failed." in result.stdout
     assert result.stderr.splitlines()[-1].startswith("scoring observers: ")
