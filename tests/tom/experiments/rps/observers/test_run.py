@@ -227,7 +227,8 @@ def test_default_observers(monkeypatch):
     assert observers_of(None, None)[0] == ("exact", "window:15", "frequency")
     assert "--extra local" in observers_of(None, None)[1]
     monkeypatch.setattr("otherminds.tom.experiments.rps.observers.config.local_model_installed", lambda: True)
-    assert observers_of(None, None) == (("exact", "window:50", "frequency", "local/smollm2"), None)
+    assert observers_of(None, None) == (("exact", "window:15", "frequency", "local/smollm2"), None)
+    assert observers_of("exact", None) == (("exact",), None)  # chosen, so there is nothing to advise
     assert observers_of(None, "openai/x")[0][-1] == "openai/x"
 
 
