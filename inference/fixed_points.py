@@ -44,7 +44,7 @@ def iterate(
     check_probability("damping", damping)
     if known(damping) and float(damping) == 0:
         raise ValueError("damping=0.0 never moves: above 0, to 1")
-    start = jax.tree.map(jnp.asarray, start)
+    start = jax.tree.map(lambda x: jnp.asarray(x) + 0.0, start)  # whole numbers too can move by a fraction
 
     def unsettled(solution: Solution) -> Array:
         return ~solution.converged & (solution.steps < max_steps)

@@ -106,6 +106,12 @@ def test_a_contraction_ends_at_the_solution_of_its_equations():
     np.testing.assert_allclose(solution.point, np.linalg.solve(np.eye(4) - matrix, shift), rtol=1e-10)
 
 
+def test_a_start_of_whole_numbers_moves_by_fractions_too():
+    found = fixed_points.iterate(lambda x: 0.5 * x + 1, jnp.array([0, 4]), 0.5, 1e-5, 200)
+    np.testing.assert_allclose(found.point, 2, atol=1e-4)
+    assert found.converged
+
+
 def test_what_runs_away_has_not_converged():
     with np.errstate(all="ignore"):
         solution = fixed_points.iterate(lambda x: 1e30 * (x + 1), jnp.ones(2), 1.0, 1e-6, 40)

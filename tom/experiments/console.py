@@ -176,11 +176,11 @@ def compare_logs(logs: Sequence[Path], **options: Any) -> None:
     if len(games) > 1:
         told = " and ".join(f"{log} of {game!r}" for game, log in games.items())
         raise ValueError(f"{told}: logs of one game are compared at a time (rps: moves; rps-observer: who watched)")
+    COMPARISONS[next(iter(games))](logs, **options)
     for log in logs:
         if not is_complete(log):
             told = f"Note: {log} is of a run that is not finished; what is whole in it is compared."
             click.secho(told, fg="yellow", err=True)
-    COMPARISONS[next(iter(games))](logs, **options)
 
 
 def _compare_reference(logs: Sequence[Path], **options: Any) -> None:

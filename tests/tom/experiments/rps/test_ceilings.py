@@ -28,7 +28,7 @@ def x64():
 
 
 @pytest.mark.parametrize("aware", [False, True])
-@pytest.mark.parametrize("window", [None, 50])
+@pytest.mark.parametrize("window", [pytest.param(None, marks=pytest.mark.slow), 50])
 def test_published_ceilings(shared, x64, aware, window):
     """Every case within four standard errors of both simulations: theirs 150 matches (50 over the whole history)."""
     table = json.loads((shared / "golden/rps/sir_ceiling.json").read_text())["results"]

@@ -94,7 +94,7 @@ def test_tomsup_with_payoffs_the_right_way(shared, order):
                 check_state(jax.tree.map(lambda leaf, t=t: leaf[int(t)], state), recorded, 1e-4)
 
 
-@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("order", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_role_bug_of_tomsup(shared, order):
     """It reads role 1's payoffs with player 0's move first: harmless where that matrix is symmetric, as in pennies."""
     data = golden(shared, "tomsup141_default")

@@ -273,6 +273,7 @@ def test_specs_become_observers(x64):
 # Games between people and bots
 
 
+@pytest.mark.slow  # reads the recordings for a second time beside test_compare of matches
 def test_the_bots_that_people_played_are_found(shared, human_games):
     """All 186 games with a bot that looks one round back, in as many rounds as an earlier count found.
 
