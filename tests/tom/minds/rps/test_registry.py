@@ -81,7 +81,7 @@ def test_cells():
         ("order:two", "order:order='two' is no int"),
         ("order:1,learning_speed=2", "learning_speed=2 must be from 0 to 1"),
         ("order:1,beta=inf", "beta=inf must be finite"),
-        ("openspiel/copybot", "plays, but is no mind"),
+        ("openspiel/copybot", "is a program and no mind"),
     ],
 )
 def test_wrong_names_are_told(spec, told):
