@@ -8,9 +8,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+RARELY = ("what_rule_does_it_follow", "who_can_be_told_apart")  # compile longest
+RUN = [
+    pytest.param(path, marks=pytest.mark.slow) if path.stem in RARELY else path
+    for path in EXAMPLES
+    if path.stem != "overheard"
+]
 
 
-@pytest.mark.parametrize("path", [path for path in EXAMPLES if path.stem != "overheard"], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RUN, ids=lambda path: path.stem)
 def test_example(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")

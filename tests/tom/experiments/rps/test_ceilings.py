@@ -27,6 +27,7 @@ def x64():
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aware", [False, True])
 @pytest.mark.parametrize("window", [pytest.param(None, marks=pytest.mark.slow), 50])
 def test_published_ceilings(shared, x64, aware, window):
@@ -57,6 +58,7 @@ def test_against_exact_enumeration():
                 assert found.low[player, rounds - 1] < share < found.high[player, rounds - 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "options"),
     [

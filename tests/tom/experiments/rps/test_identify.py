@@ -39,6 +39,7 @@ def test_what_is_printed_and_written(tmp_path, monkeypatch):
         assert len(list(csv.DictReader(file))) == 12
 
 
+@pytest.mark.slow
 def test_json():
     found = json.loads(call(*SMALL, "--json", "--tremble", 0.1, "--window", 5).stdout)
     assert found["candidates"] == ["A", "D", "H", "Z"] and found["opponent"] == "D"
@@ -49,6 +50,7 @@ def test_json():
     assert nats == sorted(nats, reverse=True) and max(nats) <= 1.3863
 
 
+@pytest.mark.slow
 def test_the_papers_regimes(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     options = ("--regimes", "--rounds", 30, "--matches", 40, "--window", 8)

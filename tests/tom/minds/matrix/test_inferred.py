@@ -96,6 +96,7 @@ def test_impossible_under_every_candidate():
     np.testing.assert_allclose(np.exp(policy), [1 / 3] * 3, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_finds_out_whom_it_plays_and_beats_it():
     """Learners stay alike where it gives them no reason to differ; they are told from a rule that copies."""
     game = rps(30)

@@ -199,6 +199,7 @@ def recorded(human_games):
     return Matches(names, tuple(match.players for match in human_games), moves, np.ones((217, 300), bool))
 
 
+@pytest.mark.slow
 def test_the_bots_of_all_games_are_found(recorded, shared):
     golden = json.loads((shared / "golden/rps/human_v2_bot_id.json").read_text())["r"]
     comparison = compare(recorded, BOTS)
