@@ -121,7 +121,7 @@ def examine(
         )  # fmt: skip
         if progress is not None:
             progress(1)
-    opponents.sort(key=lambda row: (-round(row.early, 3), -row.rate, -row.nats))
+    opponents.sort(key=lambda row: -row.early)
     return Identifiability(
         opponent, tuple(candidates), rates, classes, _rivals(candidates, rates), shares, opponents, matches
     )
@@ -212,7 +212,8 @@ def _print(found: Identifiability, legacy_iid: bool, window: int | None) -> None
         "Which opponent tells most about player 1, the fastest first",
         table,
         f"Nats about which of {len(found.candidates)} it is (at most {np.log(len(found.candidates)):.3f}), from "
-        f"{min(found.matches, PLAYED)} matches of each, ± standard error. slowest pair: the two that part last.",
+        f"{min(found.matches, PLAYED)} matches of each.",
+        "±: standard error. slowest pair: the two that part last.",
     )
 
 
@@ -227,7 +228,7 @@ def _print_regimes(rows: Sequence[Regime], rounds: int) -> None:
     show(
         "The paper's three regimes: how often an ideal observer names both players",
         table,
-        f"{rows[0].matches} matches each, ± standard error. counted: of rounds after 10 to warm up.",
+        f"{rows[0].matches} matches each, ± standard error. counted: after 10 warm-up rounds.",
         f"of {rounds}: the same rounds as a share of all, as in the paper; its standard",
         "deviation and quantiles between single matches. o3: the paper's, one match.",
     )
