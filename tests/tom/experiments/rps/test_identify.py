@@ -46,7 +46,7 @@ def test_json():
     assert len(found["shares"]) == 4 and len(found["shares"][0]) == 12 and len(found["opponents"]) == 19
     assert all(rate is not None for row in found["rates"] for rate in row)  # with trembles nothing is ruled out
     assert found["classes"] == [["A"], ["D"], ["H"], ["Z"]]
-    nats = [row["nats"] for row in found["opponents"]]
+    nats = [row["early"] for row in found["opponents"]]
     assert nats == sorted(nats, reverse=True) and max(nats) <= 1.3863
 
 
