@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from otherminds.inference.logspace import log_normalize
+
 
 @dataclass(frozen=True)
 class Mind:
@@ -37,6 +39,34 @@ class Mind:
     sample: Callable[..., Any]
     readout: Callable[..., dict[str, Array]] | None = None
     carry: Callable[..., Any] | None = None
+
+
+def from_policy(
+    name: str,
+    init: Callable[..., Any],
+    update: Callable[..., Any],
+    policy: Callable[[Any, Any], Float[Array, " A"]],
+    readout: Callable[..., dict[str, Array]] | None = None,
+    carry: Callable[..., Any] | None = None,
+) -> Mind:
+    """A mind that chooses one of A numbered actions, and needs no observation beside its belief.
+
+    policy(params, belief) -> [A] log-probabilities, normalised; A may not depend on what the belief holds.
+    """
+
+    def alternatives(params: Any, belief: Any, observation: Any) -> Int[Array, " A"]:
+        del observation
+        return jnp.arange(jax.eval_shape(policy, params, belief).shape[0])
+
+    def log_policy(params: Any, belief: Any, observation: Any, actions: Int[Array, " K"]) -> Float[Array, " K"]:
+        del observation
+        return log_normalize(policy(params, belief)[actions])
+
+    def sample(key: PRNGKeyArray, params: Any, belief: Any, observation: Any) -> Int[Array, ""]:
+        del observation
+        return draw(key, policy(params, belief)).astype(jnp.int32)
+
+    return Mind(name, init, update, alternatives, log_policy, sample, readout, carry)
 
 
 def memoryless(params: Any, belief: Any, event: Any) -> Any:

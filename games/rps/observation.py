@@ -73,6 +73,10 @@ class Asking:
         """The last rounds that are shown; None where these are all of the match."""
         return None if self.history is None or self.history >= self.rounds else self.history
 
+    def first(self, now: int) -> int:
+        """Rounds that are out of sight again after round `now`."""
+        return 0 if self.history is None else max(now - self.history, 0)
+
     def reasons(self, question: int) -> bool:
         """Whether reasoning is asked for at a question, counted from 0."""
         if self.reasoning_interval is None:
@@ -143,12 +147,13 @@ def observer_game(
     questions, right = len(asked), np.array(truth, np.int32)
     gap = int(np.diff(asked).max(initial=1))
 
-    def rounds_seen(turn: Int[Array, ""]) -> Int[Array, ""]:
-        return jnp.asarray(asked, jnp.int32)[jnp.minimum(turn, questions - 1)]
+    hidden = np.array([asking.first(now) for now in asking.asked])
+
+    def at(turn: Int[Array, ""], values: np.ndarray) -> Int[Array, ""]:
+        return jnp.asarray(values, jnp.int32)[jnp.minimum(turn, questions - 1)]
 
     def observe(state: State, role: int) -> Observation:
-        now = rounds_seen(state.turn)
-        first = jnp.int32(0) if asking.history is None else jnp.maximum(now - asking.history, 0)
+        now, first = at(state.turn, asked), at(state.turn, hidden)
         place = jnp.arange(asking.rounds)
         valid = (place >= first) & (place < now)
         return Observation(
@@ -167,7 +172,7 @@ def observer_game(
             agreed = (guess >= 0).all() & ((guesses == guess).all(-1) | ~lately).all() & (turn >= asking.stop_after)
             ending = jnp.where(agreed, Ending.STOPPED, ending)
         after = State(state.moves, guesses, turn, ending.astype(jnp.int32))
-        before, now = rounds_seen(state.turn), rounds_seen(turn)
+        before, now = at(state.turn, asked), at(turn, asked)
         padded = jnp.pad(state.moves, ((0, 0), (0, gap)), constant_values=NO_ANSWER)
         event = Event(
             ~over & (turn < questions),

@@ -19,6 +19,7 @@ from otherminds.tom.experiments.console import (
     no_nan,
     number,
     progress_bar,
+    report_folder,
     scores_table,
     show,
     slow_progress,
@@ -84,8 +85,7 @@ def compare_logs(
     minds = _minds(mind_specs)
     check_lapse(lapse)
     join = JOINS[0] if join is None else join
-    folder = Path(out) if out else None if as_json else logs[0].parent
-    check_folder(folder)
+    folder = report_folder(logs, out, as_json)
     with slow_progress("reading lines") as advance:
         agents, begun = read_answers(logs, every_option, advance)
     with progress_bar("fitting minds and models", fits_to_make(agents, minds)) as advance:

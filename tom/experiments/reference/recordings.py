@@ -28,6 +28,7 @@ from otherminds.games.reference.items import Item, stands_in, text_tokens
 from otherminds.games.reference.rules import Ending, Role
 from otherminds.games.reference.text import object_named, read_word
 from otherminds.tom.experiments import journal
+from otherminds.tom.experiments.csv_rows import RecordingError, csv_rows, short
 from otherminds.tom.experiments.reference.records import CONDITIONS, deal_json, observed, options, replay, softmax
 
 PEOPLE = "people"
@@ -38,10 +39,6 @@ ITEM_COLUMNS = ("trial", "objects", "utterances", "trigger_object", "trigger_wor
 CHOICE_COLUMNS = ("subject", "condition", "trial", "response")
 TOKEN_COLUMNS = ("agent", "option", "tokens")
 SHOWN = 3  # responses that are none of the options, of which a user is told
-
-
-class RecordingError(ValueError):
-    """A file that cannot be imported; the message names it, and the line or column."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ def import_reference(
         raise RecordingError(f"{tokens}: agent {min(unknown)!r} has no file of scores; there are {', '.join(models)}")
     journal.write_whole(log, _whole(lines, sources, recorded, on_decision or (lambda: None)))
     failed = [(deal, decision) for deal, decision in lines if decision.action is None]
-    odd = [f"line {deal.episode}: {_short(made.attempts[0].text)}" for deal, made in failed if "subject" in deal.deal]
+    odd = [f"line {deal.episode}: {short(made.attempts[0].text)}" for deal, made in failed if "subject" in deal.deal]
     counted = len(recorded), len(subjects), tuple(models), len(lines), len(failed), len(failed) - len(odd)
     return Imported(log, *counted, tuple(odd[:SHOWN]))
 
@@ -118,7 +115,7 @@ def read_items(path: Path) -> dict[str, Recorded]:
     Raises: RecordingError.
     """
     found: dict[str, Recorded] = {}
-    for number, row in _rows(path, ITEM_COLUMNS):
+    for number, row in csv_rows(path, ITEM_COLUMNS):
         where = f"{path}, line {number}"
         trial = row["trial"]
         if trial in found:
@@ -224,7 +221,7 @@ Line = tuple[journal.GameBegun, journal.Decision]
 
 def _choices(path: Path, agent: str, recorded: dict[str, Recorded], items: Path) -> Iterable[Line]:
     seen: dict[str, int] = {}
-    for number, row in _rows(path, CHOICE_COLUMNS):
+    for number, row in csv_rows(path, CHOICE_COLUMNS):
         where = f"{path}, line {number}"
         if row["condition"] not in ROLES:
             raise RecordingError(f"{where}: condition {row['condition']!r}; there are {' and '.join(ROLES)}")
@@ -262,7 +259,7 @@ def _scores(
         for name in each.columns[role]
     )
     seen = set()
-    for number, row in _rows(path, ("trial", *wanted)):
+    for number, row in csv_rows(path, ("trial", *wanted)):
         where = f"{path}, line {number}"
         item = _item(row["trial"], recorded, items, where)
         if row["trial"] in seen:
@@ -297,7 +294,7 @@ def _tokens_of(option: str, tokens: dict[str, int] | None, agent: str) -> int:
 def _read_tokens(path: Path) -> dict[str, dict[str, int]]:
     """Tokens by agent and option."""
     found: dict[str, dict[str, int]] = {}
-    for number, row in _rows(path, TOKEN_COLUMNS):
+    for number, row in csv_rows(path, TOKEN_COLUMNS):
         if not row["tokens"].isdecimal() or int(row["tokens"]) < 1:
             raise RecordingError(f"{path}, line {number}: tokens {row['tokens']!r}: a whole number of at least 1")
         found.setdefault(row["agent"], {})[row["option"]] = int(row["tokens"])
@@ -321,46 +318,6 @@ def _number(text: str, where: str) -> float | None:
     if not math.isfinite(value):
         raise RecordingError(f"{where}: {text!r} is no finite number; leave the cell empty where there is no score")
     return value
-
-
-def _rows(path: Path, columns: Sequence[str]) -> Iterable[tuple[int, dict[str, str]]]:
-    """The rows of a CSV file with the numbers of their last lines.
-
-    Raises: RecordingError for a file that cannot be read, that lacks a column, or that has no row.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            there = reader.fieldnames
-            if not there:
-                raise RecordingError(f"{path}: the file is empty")
-            if missing := [name for name in columns if name not in there]:
-                raise RecordingError(f"{path}: no column {missing[0]!r}; {_columns_found(there)}")
-            count = 0
-            for row in reader:
-                count += 1
-                if None in row or None in row.values():
-                    raise RecordingError(f"{path}, line {reader.line_num}: not as many cells as there are columns")
-                yield reader.line_num, {name: value.strip() for name, value in row.items()}
-    except FileNotFoundError:
-        raise RecordingError(f"{path}: no such file") from None
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise RecordingError(f"{path}: no CSV file in UTF-8 ({error})") from None
-    if not count:
-        raise RecordingError(f"{path}: no row below the column names")
-
-
-def _columns_found(names: Sequence[str]) -> str:
-    shown = [_short(name) for name in names[:10]] + ["..."] * (len(names) > 10)
-    separated = len(names) == 1 and any(sign in names[0] for sign in ";\t|")
-    return f"the columns are {', '.join(shown)}" + "; they must be separated by commas" * separated
-
-
-def _short(text: str) -> str:
-    """A text of a file as it is quoted in one line."""
-    return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 def _deal(game_id: str, agent: str, role: Role, item: Item, number: int, subject: str | None) -> journal.GameBegun:

@@ -4,21 +4,18 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import combinations_with_replacement
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Int8, Key, PRNGKeyArray
 
-from otherminds.games.rollout import game_key, rollout
-from otherminds.games.rps.play import play
-from otherminds.games.rps.rules import beats, rps
+from otherminds.games.rollout import game_key
+from otherminds.games.rps.rules import beats
 from otherminds.inference.devices import default_chunk, map_chunks
-from otherminds.tom.experiments.rps.matches.play import params_key
-from otherminds.tom.mind import Mind
+from otherminds.tom.experiments.rps.matches.play import player_of
 from otherminds.tom.minds.rps.registry import NamedPlayer, named_player
 
 BLOCK = 2**20  # matches whose scores are held at once, about
@@ -131,45 +128,8 @@ def pairing(
 
 def scorer(player1: NamedPlayer, player2: NamedPlayer, rounds: int, seed: int) -> Scores:
     """What player 1 wins in the matches of a seed with given numbers. Players of the same kinds share a program."""
-    key = jax.random.key(seed)
-    if player1.player is not None and player2.player is not None:
-        return lambda indices: _rules(key, indices, player1.player, player2.player, rounds)
-    return _minds(player1, player2, rounds, key)
-
-
-@partial(jax.jit, static_argnames="rounds")
-def _rules(key: PRNGKeyArray, indices: Int[Array, " B"], first: Any, second: Any, rounds: int) -> Int[Array, " B"]:
-    def match(index):
-        return _score(play(game_key(key, index), first, second, rounds))
-
-    return jax.vmap(match)(indices)
-
-
-def _minds(player1: NamedPlayer, player2: NamedPlayer, rounds: int, key: PRNGKeyArray) -> Scores:
-    roll = _roller(player1.mind, player2.mind, rounds)
-    drawers = _drawer(player1.make_params, 0), _drawer(player2.make_params, 1)
-
-    def scores(indices: Int[Array, " B"]) -> Int[Array, " B"]:
-        keys = _keys(key, indices)
-        return roll(tuple(draw(keys) for draw in drawers), keys)
-
-    return scores
-
-
-@cache
-def _drawer(make_params: Callable[[PRNGKeyArray], Any], role: int) -> Callable[..., Any]:
-    """(keys: [B] of matches) -> a player's params, with a leading axis B."""
-    return jax.jit(jax.vmap(lambda key: make_params(params_key(key, role))))
-
-
-@cache
-def _roller(first: Mind, second: Mind, rounds: int) -> Callable[..., Int[Array, " B"]]:
-    game = rps(rounds)
-
-    def match(params: Any, key: PRNGKeyArray) -> Int[Array, ""]:
-        return _score(rollout(game, (first, second), params, key)[0].moves)
-
-    return jax.jit(jax.vmap(match))
+    key, run = jax.random.key(seed), player_of((player1, player2), rounds)
+    return lambda indices: _scores(run(_keys(key, indices)))
 
 
 @jax.jit
@@ -177,5 +137,6 @@ def _keys(key: PRNGKeyArray, indices: Int[Array, " B"]) -> Key[Array, " B"]:
     return jax.vmap(partial(game_key, key))(indices)
 
 
-def _score(moves: Int[Array, "2 T"]) -> Int[Array, ""]:
-    return beats(moves[0], moves[1]).sum(dtype=jnp.int32)
+@jax.jit
+def _scores(moves: Int8[Array, "B 2 T"]) -> Int[Array, " B"]:
+    return beats(moves[:, 0], moves[:, 1]).sum(-1, dtype=jnp.int32)

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from otherminds.games.matrix.rules import Event, Observation, View
 from otherminds.inference import beliefs
 from otherminds.inference.logspace import log_expectation, log_normalize
 from otherminds.inference.scoring import with_lapse
-from otherminds.tom.mind import Mind, draw
+from otherminds.tom.mind import Mind, from_policy
 from otherminds.tom.minds.matrix.order import best_responses
 
 
@@ -95,18 +95,6 @@ def inferred(kinds: tuple[Mind, ...]) -> Mind:
             chosen = best_responses(values, jnp.abs(payoff).max().astype(values.dtype))
         return with_lapse(chosen, params.lapse)
 
-    def alternatives(params: Params, belief: Belief, observation: Any) -> Int[Array, " O"]:
-        del params, observation
-        return jnp.arange(belief.view.payoff.shape[0])
-
-    def log_policy(params: Params, belief: Belief, observation: Any, actions: Int[Array, " A"]) -> Float[Array, " A"]:
-        del observation
-        return log_normalize(policy(params, belief)[actions])
-
-    def sample(key: PRNGKeyArray, params: Params, belief: Belief, observation: Any) -> Int[Array, ""]:
-        del observation
-        return draw(key, policy(params, belief)).astype(jnp.int32)
-
     def readout(params: Params, belief: Belief, observation: Any) -> dict[str, Array]:
         del observation
         return {"candidate": belief.log_posterior, "other_next": expected(params, belief)}
@@ -115,7 +103,7 @@ def inferred(kinds: tuple[Mind, ...]) -> Mind:
         del params
         return belief.log_posterior
 
-    return Mind("inferred", init, update, alternatives, log_policy, sample, readout, carry)
+    return from_policy("inferred", init, update, policy, readout, carry)
 
 
 def stacked(candidates: list[Any]) -> Any:

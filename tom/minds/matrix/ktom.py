@@ -14,7 +14,7 @@ et al. (2017), PLoS Computational Biology 13, e1005833. Levels there are orders 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,9 +23,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from otherminds.games.matrix.rules import Event, View
-from otherminds.inference.logspace import log_normalize
 from otherminds.inference.scoring import with_lapse
-from otherminds.tom.mind import Mind
+from otherminds.tom.mind import Mind, from_policy
 
 STEP = 1e-4  # of the forward differences, in float64
 COARSE_STEP = 2e-3  # in float32, where rounding would drown smaller ones
@@ -139,18 +138,12 @@ def k_tom(order: int, flavour: Flavour = Flavour()) -> Mind:
     def choice(params: Params, belief: Belief) -> Float[Array, ""]:
         return _choice(flavour, _theta(params), belief.state, belief.payoff)
 
-    def alternatives(params: Params, belief: Belief, observation: Any) -> Int[Array, "2"]:
-        del params, belief, observation
-        return jnp.arange(2)
-
-    def log_policy(params: Params, belief: Belief, observation: Any, actions: Int[Array, " A"]) -> Float[Array, " A"]:
-        del observation
+    def policy(params: Params, belief: Belief) -> Float[Array, "2"]:
         x = choice(params, belief)
-        log_p = with_lapse(jnp.stack([jax.nn.log_sigmoid(-x), jax.nn.log_sigmoid(x)]), params.lapse)
-        return log_normalize(log_p[actions])
+        return with_lapse(jnp.stack([jax.nn.log_sigmoid(-x), jax.nn.log_sigmoid(x)]), params.lapse)
 
     def sample(key: PRNGKeyArray, params: Params, belief: Belief, observation: Any) -> Int[Array, ""]:
-        del observation
+        del observation  # one comparison, where `from_policy` would sum
         x = choice(params, belief)
         p = (1 - params.lapse) * jax.nn.sigmoid(x) + params.lapse / 2
         return (jax.random.uniform(key, (), p.dtype) < p).astype(jnp.int32)
@@ -165,7 +158,7 @@ def k_tom(order: int, flavour: Flavour = Flavour()) -> Mind:
         del params
         return belief.state
 
-    return Mind(f"{order}-ToM", init, update, alternatives, log_policy, sample, readout, carry)
+    return replace(from_policy(f"{order}-ToM", init, update, policy, readout, carry), sample=sample)
 
 
 def _theta(params: Params) -> Theta:

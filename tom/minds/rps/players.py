@@ -4,7 +4,6 @@ A rule's params are the rule itself (a Strategy, Machine or Switching of games/r
 kind, and stacked rules are one vmap. Their trembles are their lapse. Actions are moves, 0 to 2.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from otherminds.games.matrix.rules import Event, Observation, View
+from otherminds.games.matrix.rules import Event, View
 from otherminds.games.rollout import keep_unless
 from otherminds.games.rps.finite_state import Machine
 from otherminds.games.rps.rules import MOVES, PAYOFF, rps
@@ -22,7 +21,7 @@ from otherminds.inference import beliefs
 from otherminds.inference.logspace import log_expectation, log_normalize, scale
 from otherminds.inference.scoring import with_lapse
 from otherminds.inference.switching import Sticky, predict
-from otherminds.tom.mind import Mind, draw
+from otherminds.tom.mind import Mind, from_policy
 
 TIE = 1e-6  # payoffs that differ by less are equal
 
@@ -107,7 +106,7 @@ def rule() -> Mind:
     def policy(params: Strategy, belief: Seat) -> Float[Array, "3"]:
         return log_policies(params)[belief.place]
 
-    return _mind("rule", init, update, policy)
+    return from_policy("rule", init, update, policy)
 
 
 @cache
@@ -125,7 +124,7 @@ def machine() -> Mind:
     def policy(params: Machine, belief: Seat) -> Float[Array, "3"]:
         return with_lapse(params.log_output[belief.place], params.tremble)
 
-    return _mind("machine", init, update, policy)
+    return from_policy("machine", init, update, policy)
 
 
 @cache
@@ -155,7 +154,7 @@ def switching() -> Mind:
         del params, observation
         return {"log_strategy": belief.log_predicted}
 
-    return _mind("switching", init, update, policy, readout)
+    return from_policy("switching", init, update, policy, readout)
 
 
 @cache
@@ -185,7 +184,7 @@ def best_response() -> Mind:
         del observation
         return {"log_strategy": belief.log_posterior, "log_next": expected(params, belief)}
 
-    return _mind("best-response", init, update, policy, readout)
+    return from_policy("best-response", init, update, policy, readout)
 
 
 @cache
@@ -217,7 +216,7 @@ def frequency() -> Mind:
         del observation
         return {"log_next": expected(params, belief)}
 
-    return _mind("frequency", init, update, policy, readout)
+    return from_policy("frequency", init, update, policy, readout)
 
 
 def shadow(mind: Mind, params: Any, moves: Int[Array, "2 T"], valid: Any, role: int) -> Float[Array, "T 3"]:
@@ -239,26 +238,6 @@ def shadow(mind: Mind, params: Any, moves: Int[Array, "2 T"], valid: Any, role: 
 
     begun = (state, mind.init(params, None, game.view(state, role)))
     return jax.lax.scan(play_round, begun, (moves.T, valid))[1]
-
-
-def _mind(
-    name: str, init: Callable, update: Callable, policy: Callable[[Any, Any], Float[Array, "3"]], readout: Any = None
-) -> Mind:
-    """A mind of this game from its policy over the three moves."""
-
-    def alternatives(params: Any, belief: Any, observation: Observation) -> Int[Array, "3"]:
-        del params, belief, observation
-        return jnp.arange(MOVES)
-
-    def log_policy(params: Any, belief: Any, observation: Observation, actions: Int[Array, " A"]) -> Float[Array, " A"]:
-        del observation
-        return log_normalize(policy(params, belief)[actions])
-
-    def sample(key: Any, params: Any, belief: Any, observation: Observation) -> Int[Array, ""]:
-        del observation
-        return draw(key, policy(params, belief)).astype(jnp.int32)
-
-    return Mind(name, init, update, alternatives, log_policy, sample, readout)
 
 
 def _moves(event: Event, role: Int[Array, ""]) -> tuple[Int[Array, ""], Int[Array, ""]]:

@@ -99,7 +99,8 @@ class Found:
 class Comparison(NamedTuple):
     """Everything that is said of some logs of matches."""
 
-    rows: list[Row]
+    rows: list[Row]  # of every agent, and of it against each of several opponents
+    pooled: list[Row]  # of every agent against all its opponents
     found: list[Found]
     records: list[Record]
     responses: list[Response]
@@ -145,8 +146,10 @@ def compare(
     shadows = shadow_all(chosen, seats, on_mind)
     made = {spec: _lapsed_scores(each, seats, lapse) for spec, each in shadows.items()}
     groups = _groups(seats)
+    by_group = [_rows(*group, seats, shadows, made, lapse) for group in groups]
     return Comparison(
-        [row for agent, opponent, own in groups for row in _rows(agent, opponent, own, seats, shadows, made, lapse)],
+        [row for rows in by_group for row in rows],
+        [row for (_, opponent, _), rows in zip(groups, by_group, strict=True) if not opponent for row in rows],
         [_find(agent, own, seats, shadows, made) for agent, opponent, own in groups if not opponent],
         [_record(jax.random.fold_in(key, n), *group, seats) for n, group in enumerate(groups)],
         [

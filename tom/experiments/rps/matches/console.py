@@ -19,6 +19,7 @@ from otherminds.tom.experiments.console import (
     no_nan,
     number,
     progress_bar,
+    report_folder,
     scores_table,
     show,
     slow_progress,
@@ -89,8 +90,7 @@ def compare_logs(
             raise ValueError(f"{option}: rock, paper, scissors has no words and no options to join; leave it out")
     minds = _minds(mind_specs)
     check_lapse(lapse)
-    folder = Path(out) if out else None if as_json else logs[0].parent
-    check_folder(folder)
+    folder = report_folder(logs, out, as_json)
     with slow_progress("reading lines") as advance:
         matches, begun = read_matches(logs, advance)
     agents = [name for pair in matches.agents for name in pair]
@@ -128,7 +128,7 @@ def print_comparison(comparison: Comparison, lapse: float) -> None:
     print_found(comparison.found, lapse)
     show(
         "How well each mind explains each agent (nats a move; higher is better)",
-        scores_table(shortest(comparison.rows)),
+        scores_table(shortest(comparison.pooled)),
         f"Of each agent the {BEST} minds that explain it best, and uniform; scores.csv and",
         "--json have all, and each opponent apart.",
         "* explains the agent best. regret: below the mind's own best move.",
@@ -206,10 +206,9 @@ def print_found(rows: Sequence[Found], lapse: float) -> None:
     )
 
 
-def shortest(rows: Sequence[Row]) -> list[Row]:
-    """The rows of agents against all opponents: of each the minds that explain it best, in their order, and uniform."""
+def shortest(pooled: Sequence[Row]) -> list[Row]:
+    """Of each agent the minds that explain it best, in their order, and uniform."""
     kept = []
-    pooled = [row for row in rows if " v " not in row.agent]
     for agent in dict.fromkeys(row.agent for row in pooled):
         own = [row for row in pooled if row.agent == agent]
         best = sorted((row for row in own if row.mind != UNIFORM), key=lambda row: -row.log_score)[:BEST]

@@ -53,8 +53,7 @@ def play_matches(
             player1, player2, matches, rounds, seed=seed, legacy_decimals=legacy_decimals, on_match=on_match
         )
     pair = tuple(named_player(spec, legacy_decimals=legacy_decimals) for spec in (player1, player2))
-    playing = _table_player(pair, legacy_iid) if legacy_iid or _are_rules(pair) else _mind_player(pair)
-    run = playing(rounds)
+    run = player_of(pair, rounds, legacy_iid)
     at_once = min(max(1, MOVES_AT_ONCE // rounds), 1 << (matches - 1).bit_length())
     played = np.empty((matches, 2, rounds), np.int8)
     for start in range(0, matches, at_once):
@@ -76,20 +75,30 @@ def params_key(key: Array, role: int) -> Array:
     return jax.random.fold_in(jax.random.fold_in(key, PARAMS), role)
 
 
-def _are_rules(pair: tuple[NamedPlayer, ...]) -> bool:
-    return all(each.player is not None for each in pair)
+Play = Callable[[Array], Array]
+"""From the keys of B matches to their moves, [B, 2, T] int8."""
 
 
-def _table_player(pair: tuple[NamedPlayer, ...], legacy_iid: bool) -> Callable[[int], Any]:
-    rules = tuple(each.player for each in pair)
-    if legacy_iid:
-        for each in pair:
-            if not isinstance(each.player, Strategy):
-                raise ValueError(f"legacy_iid: {each.spec!r} is no strategy of the catalogue, and so has no marginal")
-            if each.player.tremble > 0:
-                raise ValueError(f"legacy_iid: {each.spec!r} trembles, and the paper's players do not; leave one out")
-        rules = iid_players(*rules)
-    return lambda rounds: lambda keys: _play_rules(keys, *rules, rounds)
+def player_of(pair: tuple[NamedPlayer, NamedPlayer], rounds: int, legacy_iid: bool = False) -> Play:
+    """Plays matches of T rounds between two players; players of the same kinds share a program.
+
+    Raises: ValueError where `legacy_iid` is asked of what is no strategy of the catalogue, or trembles.
+    """
+    if legacy_iid or all(each.player is not None for each in pair):
+        rules = _iid_rules(pair) if legacy_iid else tuple(each.player for each in pair)
+        return lambda keys: _play_rules(keys, *rules, rounds)
+    roll = _roller(pair[0].mind, pair[1].mind, rounds)
+    drawers = [_drawer(each.make_params, role) for role, each in enumerate(pair)]
+    return lambda keys: roll(tuple(draw(keys) for draw in drawers), keys)
+
+
+def _iid_rules(pair: tuple[NamedPlayer, NamedPlayer]) -> tuple[Strategy, Strategy]:
+    for each in pair:
+        if not isinstance(each.player, Strategy):
+            raise ValueError(f"legacy_iid: {each.spec!r} is no strategy of the catalogue, and so has no marginal")
+        if each.player.tremble > 0:
+            raise ValueError(f"legacy_iid: {each.spec!r} trembles, and the paper's players do not; leave one out")
+    return iid_players(*(each.player for each in pair))
 
 
 @partial(jax.jit, static_argnames="rounds")
@@ -97,20 +106,10 @@ def _play_rules(keys: Array, first: Player, second: Player, rounds: int) -> Arra
     return jax.vmap(lambda key: play(key, first, second, rounds))(keys).astype(jnp.int8)
 
 
-def _mind_player(pair: tuple[NamedPlayer, ...]) -> Callable[[int], Any]:
-    def playing(rounds: int) -> Any:
-        roll = _roller(pair[0].mind, pair[1].mind, rounds)
-
-        def run(keys: Array) -> Array:
-            params = tuple(
-                jax.vmap(lambda key, role=role, each=each: each.make_params(params_key(key, role)))(keys)
-                for role, each in enumerate(pair)
-            )
-            return roll(params, keys)
-
-        return run
-
-    return playing
+@cache
+def _drawer(make_params: Callable[[Array], Any], role: int) -> Callable[..., Any]:
+    """(keys: [B] of matches) -> a player's params, with a leading axis B."""
+    return jax.jit(jax.vmap(lambda key: make_params(params_key(key, role))))
 
 
 @cache

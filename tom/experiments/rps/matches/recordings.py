@@ -24,7 +24,7 @@ from jaxtyping import Int8
 
 from otherminds.games.protocol import NO_ANSWER
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.reference.recordings import RecordingError, _rows
+from otherminds.tom.experiments.csv_rows import RecordingError, csv_rows
 from otherminds.tom.experiments.rps.matches.records import MOVE_NAMES, ROLES
 
 HUMAN = "human"
@@ -149,7 +149,7 @@ def read_csv(path: Path) -> list[Recorded]:
     said: dict[str, dict[int, tuple[str, str]]] = {}
     players: dict[str, tuple[str, str]] = {}
     lines: dict[tuple[str, int], int] = {}
-    for number, row in _rows(path, CSV_COLUMNS):
+    for number, row in csv_rows(path, CSV_COLUMNS):
         where = f"{path}, line {number}"
         name, text = row["match"], row["round"]
         if not name:

@@ -89,7 +89,7 @@ def drawn_rows(comparison: Comparison) -> list[Row]:
 
     First those that explain an agent best, then those that come second, and so on.
     """
-    rows = [row for row in comparison.rows if " v " not in row.agent]
+    rows = comparison.pooled
     places: dict[str, int] = {}
     for agent in dict.fromkeys(row.agent for row in rows):
         own = sorted(

@@ -25,6 +25,7 @@ from otherminds.tom.experiments.console import (
     no_nan,
     number,
     progress_bar,
+    report_folder,
     show,
     slow_progress,
     table_of,
@@ -41,7 +42,6 @@ from otherminds.tom.experiments.rps.observers.compare import (
 from otherminds.tom.experiments.rps.observers.config import (
     ObserverConfig,
     code_of,
-    condition,
     is_model,
     observers_of,
     validated,
@@ -261,8 +261,7 @@ def compare_logs(
         if value is not None:
             raise ValueError(f"{option}: observers are compared with the truth and with the exact one; leave it out")
     check_lapse(lapse)
-    folder = Path(out) if out else None if as_json else logs[0].parent
-    check_folder(folder)
+    folder = report_folder(logs, out, as_json)
     report(logs, folder, lapse, as_json=as_json)
 
 
@@ -418,7 +417,7 @@ def _print_tests(scene: Scene, rows: Sequence[Row]) -> None:
         f"{scene.name}: less the exact observer {shown}",
         table,
         "Mean difference over the same matches; p: paired permutation test, two-sided.",
-        *[f"Of {fewest} matches p is at least {2 / 2**fewest:.2g}." for _ in range(fewest < 8)],
+        *([f"Of {fewest} matches p is at least {2 / 2**fewest:.2g}."] if fewest < 8 else []),
     )
 
 
@@ -442,8 +441,3 @@ def _interval(value: Estimate, form: str) -> str:
 def _alike(value: Estimate) -> bool:
     """No interval: of one match, or of matches that are all alike."""
     return not value.low < value.high
-
-
-def models_of(config: ObserverConfig) -> list[str]:
-    """The language models of a run, each once."""
-    return list(dict.fromkeys(condition(one, config).model for one in config.observers if "/" in one))

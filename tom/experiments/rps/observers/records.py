@@ -83,9 +83,9 @@ def asking_of(deal: Mapping[str, Any]) -> Asking:
         raise ValueError(f"the deal does not say when the observer is asked ({error})") from None
 
 
-def observation_json(asking: Asking, after: int) -> dict[str, int]:
-    """What an observer is shown after a round: rounds `from` to `round`, counted from 1."""
-    return {"round": after, "from": 1 if asking.history is None else max(1, after - asking.history + 1)}
+def observation_json(now: int, first: int) -> dict[str, int]:
+    """What an observer is shown, for the log: rounds `from` to `round`, counted from 1.   first: rounds before them."""
+    return {"round": now, "from": first + 1}
 
 
 @cache
@@ -122,8 +122,9 @@ def _check_decision(line: journal.Decision, deal: journal.GameBegun, made: Made)
     if line.turn != len(made) or line.turn >= len(asking.asked):
         raise ValueError(f"{who} decides in turn {line.turn}, which is not asked then")
     after = asking.asked[line.turn]
-    if line.observation != observation_json(asking, after):
-        raise ValueError(f"{who} saw {line.observation}; after round {after} it is {observation_json(asking, after)}")
+    shown = observation_json(after, asking.first(after))
+    if line.observation != shown:
+        raise ValueError(f"{who} saw {line.observation}; after round {after} it is {shown}")
     if line.action is None:
         if line.statement is not None:
             raise ValueError(f"{who} states probabilities, but its answer failed")

@@ -33,7 +33,15 @@ from otherminds.tom.experiments.rps.observers.config import (
     unknown_observer,
     validated,
 )
-from otherminds.tom.experiments.rps.observers.records import GAME, OBSERVER, Scene, deal_json, dealt_game, pair_places
+from otherminds.tom.experiments.rps.observers.records import (
+    GAME,
+    OBSERVER,
+    Scene,
+    deal_json,
+    dealt_game,
+    observation_json,
+    pair_places,
+)
 from otherminds.tom.experiments.running import (
     Asked,
     Finished,
@@ -268,7 +276,7 @@ def _line(planned: PlannedMatch, played: Played) -> journal.Decision:
         turn=played.turn,
         role="observer",
         agent=planned.observer,
-        observation={"round": int(seen.round), "from": int(seen.first) + 1},
+        observation=observation_json(int(seen.round), int(seen.first)),
         action=None if decision.action is None else pair_text(decision.action),
         statement=decision.statement,
         reasoning=decision.reasoning,

@@ -41,7 +41,7 @@ def answer(turn, action=("D", "G"), match=0, said=SURE, asking=ASKING):
         turn=turn,
         role="observer",
         agent="somebody",
-        observation=observation_json(asking, after),
+        observation=observation_json(after, asking.first(after)),
         action=None if action is None else list(action),
         statement=None if action is None else said,
     )
