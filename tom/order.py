@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from otherminds.inference.logspace import log_normalize
 from otherminds.inference.scoring import with_lapse
-from otherminds.tom.mind import Mind, draw
+from otherminds.tom.mind import Mind, from_policy
 
 
 class Other(NamedTuple):
@@ -34,7 +34,10 @@ class Other(NamedTuple):
 
     values: Callable[..., Float[Array, " B"]]  # (hypothesis=None, event=None) -> [B], of the other's actions
     policy: Callable[..., Float[Array, " B"]]  # the same -> [B], log-probabilities, normalised
+    holds: Callable[..., Any]  # the same -> (seat, belief of order `order`), from which both are read
     log_hypotheses: Float[Array, " H"]  # normalised
+    order: int  # of the model: one less than that of the mind that holds it
+    depth: int  # of the model, 1 or more; see `Ground`
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,12 @@ class Ground:
     A matrix game has one hypothesis; `anticipate` is payoff @ exp(other.policy()), `foresee` is the probability that
     the model gave to the other's move, and both move at once, so that no event is ever imagined.
 
-    Colored Trails: seat = (role, goal, own chips, pool, offer on the table, moves made), the beliefs of order 0 are
-    the acceptance of each offer, `values` is belief (gain + cost) - cost where the gain is positive, else -cost.
-    The hypotheses are the goal cells; `imagine` puts one in the other's seat. `anticipate` gives every own offer x the
-    sum over l of exp(other.log_hypotheses[l]) times what x ends in, read from other.policy(l, the event of offering x):
-    accepted, withdrawn or countered. `foresee` of an offer received is [(V_l(z) + cost) / (max V_l + cost)] with
-    V_l = other.values(l); an own offer is no evidence. `choose` gives the best offers, the offer on the table and
-    withdrawal their place.
+    Colored Trails: seat = (role, goal, utilities, offer on the table), the beliefs of order 0 are the acceptance of
+    each offer, and the hypotheses are the goal cells; `imagine` puts one in the other's seat. `anticipate` gives every
+    own offer x the sum over l of exp(other.log_hypotheses[l]) times what x ends in, read from other.policy(l, the
+    event of offering x): accepted, withdrawn or countered. `foresee` of an offer received is how close it comes, for
+    each goal l, to the best of other.values(l); an own offer is no evidence. `choose` gives the best offers, the
+    offer on the table and withdrawal their place.
     """
 
     name: str
@@ -66,7 +68,7 @@ class Ground:
     learn: Callable[..., Any]  # (params, seat, belief, event) -> order-0 belief
     values: Callable[..., Array]  # (params, seat, belief) -> [A] values of the actions at order 0
     anticipate: Callable[..., Array]  # (params, seat, other: Other) -> [A] W: values if the other does as its model
-    foresee: Callable[..., Any]  # (params, seat, event, other: Other) -> ([H] q in [0, 1], whether it is evidence)
+    foresee: Callable[..., Any]  # (params, seat, event, other: Other) -> ([H] log q, q in [0, 1], whether evidence)
     choose: Callable[..., Array]  # (params, seat, values, depth, order) -> [A] log-policy, normalised
 
 
@@ -77,11 +79,13 @@ class Construction:
     exclusive: c_k is kept, not raised, where an order from 1 to k-1 foresaw the move as well; False: the simple rule.
     frozen: the minds inside a model of the other have confidence 1, so that they need no minds of themselves: order
         k has k + 1 order-0 beliefs. False: they learn their confidence as this mind does, with 2^k order-0 beliefs.
+    trusting: the mind itself has confidence 1 for ever as well.
     """
 
     ground: Ground
     exclusive: bool = True
     frozen: bool = True
+    trusting: bool = False
 
 
 class Level(NamedTuple):
@@ -115,7 +119,7 @@ def order_k(made: Construction, order: int) -> Mind:
 
     def init(params: Any, memory: Any, view: Any) -> Belief:
         seat = ground.seat(view)
-        return Belief(seat, _begin(made, order, params, memory, seat, 0, True))
+        return Belief(seat, _begin(made, order, params, memory, seat, 0, not made.trusting))
 
     def update(params: Any, belief: Belief, event: Any) -> Belief:
         level, _ = _learn(made, order, params, belief.seat, belief.level, event, 0)
@@ -125,30 +129,30 @@ def order_k(made: Construction, order: int) -> Mind:
         values = values_of(made, order, params, belief.seat, belief.level)
         return with_lapse(ground.choose(params, belief.seat, values, 0, order), params.lapse)
 
-    def alternatives(params: Any, belief: Belief, observation: Any) -> Int[Array, " A"]:
-        del observation
-        return jnp.arange(policy(params, belief).shape[0])
-
-    def log_policy(params: Any, belief: Belief, observation: Any, actions: Int[Array, " K"]) -> Float[Array, " K"]:
-        del observation
-        return log_normalize(policy(params, belief)[actions])
-
-    def sample(key: PRNGKeyArray, params: Any, belief: Belief, observation: Any) -> Int[Array, ""]:
-        del observation
-        return draw(key, policy(params, belief)).astype(jnp.int32)
-
     def carry(params: Any, belief: Belief) -> Any:
         del params
         return belief.level
 
-    return Mind(f"{ground.name}-order{order}", init, update, alternatives, log_policy, sample, carry=carry)
+    return from_policy(f"{ground.name}-order{order}", init, update, policy, carry=carry)
 
 
-def values_of(made: Construction, order: int, params: Any, seat: Any, level: Any, depth: int = 0) -> Float[Array, " A"]:
-    """V_order of a belief: [A], the values of the actions, in the game's points."""
+def values_of(
+    made: Construction,
+    order: int,
+    params: Any,
+    seat: Any,
+    level: Any,
+    depth: int = 0,
+    outermost: Ground | None = None,
+) -> Float[Array, " A"]:
+    """V_order of a belief: [A], the values of the actions, in the game's points.
+
+    outermost: whose `values` and `anticipate` the mind itself goes by, where they are not those of the minds inside.
+    """
+    ground = outermost or made.ground
     if order == 0:
-        return made.ground.values(params, seat, level)
-    modelled = made.ground.anticipate(params, seat, model_of(made, order, params, seat, level, depth))
+        return ground.values(params, seat, level)
+    modelled = ground.anticipate(params, seat, model_of(made, order, params, seat, level, depth))
     if level.confidence is None:
         return modelled
     less_deep = values_of(made, order - 1, params, seat, level.own, depth)
@@ -159,22 +163,22 @@ def model_of(made: Construction, order: int, params: Any, seat: Any, level: Leve
     """The model of the other, of order k-1, that is in a belief of order k >= 1."""
     ground = made.ground
 
-    def put(hypothesis: Any, event: Any) -> tuple[Any, Any]:
+    def holds(hypothesis: Any = None, event: Any = None) -> tuple[Any, Any]:
         place, belief = ground.imagine(seat, hypothesis), level.other
         if event is None:
             return place, belief
         return ground.see(place, event), _learn(made, order - 1, params, place, belief, event, depth + 1)[0]
 
     def values(hypothesis: Any = None, event: Any = None) -> Float[Array, " B"]:
-        place, belief = put(hypothesis, event)
+        place, belief = holds(hypothesis, event)
         return values_of(made, order - 1, params, place, belief, depth + 1)
 
     def policy(hypothesis: Any = None, event: Any = None) -> Float[Array, " B"]:
-        place, belief = put(hypothesis, event)
+        place, belief = holds(hypothesis, event)
         found = values_of(made, order - 1, params, place, belief, depth + 1)
         return ground.choose(params, place, found, depth + 1, order - 1)
 
-    return Other(values, policy, level.log_hypotheses)
+    return Other(values, policy, holds, level.log_hypotheses, order - 1, depth + 1)
 
 
 def _begin(made: Construction, order: int, params: Any, memory: Any, seat: Any, depth: int, free: bool) -> Any:
@@ -183,7 +187,10 @@ def _begin(made: Construction, order: int, params: Any, memory: Any, seat: Any, 
     if order == 0:
         return ground.begin(params, memory, seat, depth)
     own_memory, other_memory = (None, None) if memory is None else (memory.own, memory.other)
-    confidence = jnp.asarray(params.confidence[order - 1] if memory is None else memory.confidence) if free else None
+    confidence = None
+    if free:
+        confidence = jnp.asarray(params.confidence[order - 1] if memory is None else memory.confidence)
+        confidence = confidence.astype(jnp.result_type(float, confidence))  # a number becomes an array like any other
     return Level(
         _begin(made, order - 1, params, own_memory, seat, depth, True) if free else None,
         _begin(made, order - 1, params, other_memory, ground.imagine(seat, None), depth + 1, free and not made.frozen),
@@ -202,12 +209,12 @@ def _learn(
     # What the models foresaw is asked of them before any of them learns from the event.
     log_hypotheses, confidence, own, credit = level.log_hypotheses, level.confidence, level.own, 0.0
     if confidence is not None or log_hypotheses.shape[0] > 1:
-        q, evidence = ground.foresee(params, seat, event, model_of(made, order, params, seat, level, depth))
-        weighed = jnp.exp(log_hypotheses) * q
-        accuracy = weighed.sum()
+        log_q, evidence = ground.foresee(params, seat, event, model_of(made, order, params, seat, level, depth))
+        log_weighed = log_hypotheses + log_q
+        accuracy = jnp.exp(log_weighed).sum()
         if log_hypotheses.shape[0] > 1:
-            posterior = log_normalize(jnp.log(weighed))
-            posterior = jnp.where(accuracy > 0, posterior, ground.log_hypotheses(seat))
+            possible = (log_weighed > -jnp.inf).any()
+            posterior = jnp.where(possible, log_normalize(log_weighed), ground.log_hypotheses(seat))
             log_hypotheses = jnp.where(evidence, posterior, log_hypotheses)
         if confidence is not None:
             own, lower = _learn(made, order - 1, params, seat, level.own, event, depth)

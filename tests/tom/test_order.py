@@ -68,7 +68,7 @@ def foresee(params, seat, event, other):
         share = (values[event.kept] + COST) / (jnp.maximum(values.max(), 0) + COST)
         return jnp.where(jnp.asarray(GAIN)[goal, event.kept] > 0, jnp.maximum(share, 0), 0.0)
 
-    return jax.vmap(if_goal)(jnp.arange(GOALS)), event.actor != seat.role
+    return jnp.log(jax.vmap(if_goal)(jnp.arange(GOALS))), event.actor != seat.role
 
 
 def choose(params, seat, values, depth, order):

@@ -148,7 +148,7 @@ def _ground(ties: str) -> Ground:
     def foresee(params: Params, seat: Seat, event: Event, other: Other) -> tuple[Float[Array, "1"], Any]:
         del params
         move = event.moves[1 - seat.role]
-        return jnp.exp(other.policy())[move][None], move >= 0
+        return other.policy()[move][None], move >= 0
 
     def choose(params: Params, seat: Seat, values: Float[Array, " O"], depth: int, order: int) -> Float[Array, " O"]:
         if depth == 0 and params.beta is not None:
