@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -167,7 +168,7 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
     return bool(finished.failed_games)
 
 
-def compare_logs(logs: Sequence[Path], **options: Any) -> None:
+def compare_logs(logs: Sequence[Path], *, variant: str | None = None, **options: Any) -> None:
     """`otherminds compare`: as the game that the logs are of is compared.
 
     Raises: a ValueError for what the user can mend.
@@ -176,29 +177,25 @@ def compare_logs(logs: Sequence[Path], **options: Any) -> None:
     if len(games) > 1:
         told = " and ".join(f"{log} of {game!r}" for game, log in games.items())
         raise ValueError(f"{told}: logs of one game are compared at a time (rps: moves; rps-observer: who watched)")
-    COMPARISONS[next(iter(games))](logs, **options)
+    game = next(iter(games))
+    if game == "colored-trails":
+        options["variant"] = variant
+    elif variant is not None:
+        raise ValueError(f"--variant {variant}: only minds of Colored Trails come in variants; leave it out")
+    COMPARISONS[game](logs, **options)
     for log in logs:
         if not is_complete(log):
             told = f"Note: {log} is of a run that is not finished; what is whole in it is compared."
             click.secho(told, fg="yellow", err=True)
 
 
-def _compare_reference(logs: Sequence[Path], **options: Any) -> None:
-    from otherminds.tom.experiments.reference import console as reference
+def _compared_in(room: str) -> Callable[..., None]:
+    """The `compare_logs` of another room's console, imported when it is called."""
 
-    reference.compare_logs(logs, **options)
+    def compare(logs: Sequence[Path], **options: Any) -> None:
+        import_module(f"otherminds.tom.experiments.{room}.console").compare_logs(logs, **options)
 
-
-def _compare_rps(logs: Sequence[Path], **options: Any) -> None:
-    from otherminds.tom.experiments.rps.matches import console as matches_console
-
-    matches_console.compare_logs(logs, **options)
-
-
-def _compare_observers(logs: Sequence[Path], **options: Any) -> None:
-    from otherminds.tom.experiments.rps.observers import console as observers
-
-    observers.compare_logs(logs, **options)
+    return compare
 
 
 def _compare_decrypto(
@@ -220,16 +217,16 @@ def _compare_decrypto(
     check_lapse(lapse)
     vocabulary = load_vocabulary(keywords, vectors)
     _check_meanings(minds, vocabulary)
-    folder = Path(out) if out else None if as_json else logs[0].parent
-    check_folder(folder)
+    folder = report_folder(logs, out, as_json)
     report(logs, vocabulary, folder, minds, lapse, as_json=as_json)
 
 
 COMPARISONS: dict[str, Callable[..., None]] = {
     "decrypto": _compare_decrypto,
-    "reference": _compare_reference,
-    "rps": _compare_rps,
-    "rps-observer": _compare_observers,
+    "reference": _compared_in("reference"),
+    "rps": _compared_in("rps.matches"),
+    "rps-observer": _compared_in("rps.observers"),
+    "colored-trails": _compared_in("colored_trails"),
 }
 """By the name of the game in a log's first line."""
 
@@ -456,6 +453,16 @@ def _check_meanings(minds: dict[Role, Sequence[str]], vocabulary: Vocabulary) ->
 def _check_count(option: str, count: int) -> None:
     if count < 1:
         raise ValueError(f"{option} {count}: at least 1")
+
+
+def report_folder(logs: Sequence[Path], out: str | None, as_json: bool) -> Path | None:
+    """Where the report of some logs goes: beside the first of them, unless --out says; nowhere with --json alone.
+
+    Raises: ValueError as `check_folder`.
+    """
+    folder = Path(out) if out else None if as_json else logs[0].parent
+    check_folder(folder)
+    return folder
 
 
 def check_folder(folder: Path | None) -> None:

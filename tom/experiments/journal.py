@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_serializer
 
 SCHEMA_VERSION = 1
+LONGEST_RUN_OVER = 1000
+"""Bytes of the last line of a finished log, at most."""
 THERE_ALREADY = "{path}: there is a log already; give another --out, or remove it"
 
 
@@ -70,7 +72,7 @@ class Attempt(BaseModel):
 class Decision(Line):
     """What an agent did at one decision. `action` is null when it failed to answer."""
 
-    of_some_games: ClassVar[frozenset[str]] = frozenset({"scores", "statement", "reasoning"})
+    of_some_games: ClassVar[frozenset[str]] = frozenset({"scores", "statement", "reasoning", "message", "thoughts"})
     event: Literal["decision"] = "decision"
     game_id: str
     turn: int  # 0 for the first
@@ -83,6 +85,8 @@ class Decision(Line):
     scores: dict[str, float] | None = None  # log-probabilities up to a constant, where a language model scored options
     statement: dict[str, dict[str, float]] | None = None  # observers of rock, paper, scissors: all that they state
     reasoning: str | None = None  # where it was asked for
+    message: str | None = None  # to the other player, in games with messages
+    thoughts: str | None = None  # private, where people write them down
     unknown_words: list[str] = []  # hints without a vector
     attempts: list[Attempt] = []
     usage: dict[str, int] = {}
@@ -216,7 +220,9 @@ def read(path: Path) -> Iterator[AnyLine]:
 
 def is_complete(path: Path) -> bool:
     """Whether the run is over: nothing stands behind the line that says so."""
-    return path.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[2].find(b'"event":"run_over"') >= 0
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LONGEST_RUN_OVER))
+        return b'"event":"run_over"' in file.read().rpartition(b"\n")[0].rpartition(b"\n")[2]
 
 
 def parse_line(line: bytes, where: str) -> AnyLine:

@@ -8,11 +8,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from otherminds.games.colored_trails import rules as trails_rules
 from otherminds.games.decrypto.rules import LENGTH, Ending, Role, State, begin, done, guess
 from otherminds.games.protocol import NO_ANSWER
 from otherminds.games.reference import rules as reference_rules
 from otherminds.games.rps import observation
 from otherminds.tom.experiments import journal
+from otherminds.tom.experiments.colored_trails import records as negotiations
 from otherminds.tom.experiments.logs import LogRules, Made, game_of, read_log
 from otherminds.tom.experiments.records import CODE_INDEX, DECRYPTO
 from otherminds.tom.experiments.reference import records as reference
@@ -106,11 +108,19 @@ def _observer(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> Pl
     return Played(int(state.turn), bool(observation.done(state)), {"ending": ending, "turns": int(state.turn)})
 
 
+def _colored_trails(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> Played:
+    del config
+    ending = negotiations.ended(deal, made)
+    results = {"ending": ending.name.lower(), "turns": len(made)}
+    return Played(len(made), ending != trails_rules.Ending.ONGOING, results)
+
+
 GAMES: dict[str, tuple[LogRules, Callable[..., Played]]] = {
     "decrypto": (DECRYPTO, _decrypto),
     "reference": (reference.REFERENCE, _reference),
     "rps": (matches.RPS, _rps),
     watched.GAME: (watched.OBSERVER, _observer),
+    negotiations.GAME: (negotiations.COLORED_TRAILS, _colored_trails),
 }
 """By the name in the log's first line: what its lines must be, and what (deal, decisions, config) gives."""
 
