@@ -138,14 +138,13 @@ def rules_text(rules: Rules, wording: Wording | None = None) -> str:
 def format_text(layout: Layout, wording: Wording | None = None) -> str:
     """The form of the answer."""
     wording, names = wording or Wording(), colour_names(layout)
-    fields = ['"reasoning": TEXT'] * wording.reasons + ['"action": ACTION', f'"offer": [{", ".join(names)}]']
+    fields = ['"reasoning": TEXT'] * wording.reasons + ['"action": ACTION', f'"offer": {_offer_form(names)}']
     lines = [
         "Answer with one JSON object only:",
         "{" + ", ".join(fields + ['"message": TEXT'] * wording.talk) + "}",
         *["reasoning: your reasons, in at most 40 words; the other player does not see them."] * wording.reasons,
         f"action: {_listed([json.dumps(name) for name in ACTIONS])}.",
-        f"offer: {layout.colours} whole numbers, how many chips of each colour YOU would hold, in this order: "
-        f"{', '.join(names)}. Read only if you propose.",
+        "offer: how many chips of each colour YOU would hold, whole numbers. Read only if you propose.",
         *['message: to the other player, at most a sentence or two; "" for none.'] * wording.talk,
     ]
     return "\n".join(lines)
@@ -218,26 +217,26 @@ def messages(
 
 
 def answer_schema(view: View, observation: Observation, wording: Wording | None = None) -> dict[str, Any]:
-    """JSON schema of the answer, for constrained decoding: no accepting without an offer, no more chips than exist.
-
-    The bound is on each number, by the commonest colour: a schema of lists by place is more than many servers know.
-    """
-    wording, pool = wording or Wording(), np.asarray(view.offers.pool)
+    """JSON schema of the answer, for constrained decoding: no accepting without an offer, no more chips than exist."""
+    wording, pool = wording or Wording(), np.asarray(view.offers.pool).tolist()
     actions = [name for name in ACTIONS if name != "accept" or int(observation.incoming) >= 0]
-    number = {"type": "integer", "minimum": 0, "maximum": int(pool.max())}
+    # By name rather than by place: servers that hold lists to a schema place by place are few.
+    counts = {
+        name: {"type": "integer", "enum": list(range(most + 1))}
+        for name, most in zip(COLOURS[: len(pool)], pool, strict=True)
+    }
     properties: dict[str, Any] = {}
     if wording.reasons:
         properties["reasoning"] = {"type": "string", "maxLength": LONGEST_REASONING}
     properties["action"] = {"type": "string", "enum": actions}
-    properties["offer"] = {"type": "array", "items": number, "minItems": len(pool), "maxItems": len(pool)}
+    properties["offer"] = _object(counts)
     if wording.talk:
         properties["message"] = {"type": "string", "maxLength": LONGEST_MESSAGE}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return _object(properties)
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 class _Answer(BaseModel):
@@ -249,6 +248,10 @@ class _Answer(BaseModel):
 
 
 class _Offer(BaseModel):
+    offer: dict[str, StrictInt]
+
+
+class _OfferList(BaseModel):
     offer: list[StrictInt]
 
 
@@ -259,8 +262,10 @@ def read_answer(
 
     To propose what is on the table already is to accept it. Where the action is to accept or to withdraw, "offer" is
     not looked at; what else the object holds is left alone.
+    An offer is an object of colours and whole numbers, in which a colour that is left out is 0, or a list of numbers,
+    one a colour.
     Raises: ValueError, with a message for who answered: an action that there is not, accepting with nothing on the
-        table, an offer that is no list of whole numbers, one a colour, of chips that there are, an offer that keeps
+        table, an offer of other colours, or not of whole numbers, or of more chips than there are, an offer that keeps
         everybody's own chips, a message that is too long, reasons that are missing.
     """
     wording = wording or Wording()
@@ -279,9 +284,23 @@ def read_answer(
     elif answer.action == "withdraw":
         kept = int(np.asarray(view.offers.own)[int(view.role)])
     else:
-        kept = _read_offer(_validated(_Offer, {"offer": answer.offer}).offer, layout, view)
+        kept = _read_offer(_counts(answer.offer, layout), layout, view)
     message = (answer.message or None) if wording.talk else None
     return Reading(kept, message, answer.reasoning if wording.reasons else None)
+
+
+def _counts(offer: Any, layout: Layout) -> list[int]:
+    """How many chips of each colour an offer says."""
+    if isinstance(offer, list):
+        return _validated(_OfferList, {"offer": offer}).offer
+    found, names = _validated(_Offer, {"offer": offer}).offer, colour_names(layout)
+    held = {name.strip().lower(): count for name, count in found.items()}
+    for name in held:
+        if name not in names:
+            raise ValueError(f'"offer": {_short(name)} is no colour of chips; there are {", ".join(names)}')
+    if len(held) < len(found):
+        raise ValueError('"offer": a colour is named twice')
+    return [held.get(name, 0) for name in names]
 
 
 def _read_offer(offer: Sequence[int], layout: Layout, view: View) -> int:
@@ -330,6 +349,10 @@ def _move(layout: Layout, view: View, kept: np.ndarray, turn: int) -> str:
 
 def _message(message: str | None) -> str:
     return f", and wrote {json.dumps(message, ensure_ascii=False)}" if message else ""
+
+
+def _offer_form(names: Sequence[str]) -> str:
+    return f"{{{', '.join(f'{json.dumps(name)}: NUMBER' for name in names)}}}"
 
 
 def _plain(value: Any) -> Any:

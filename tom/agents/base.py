@@ -36,6 +36,7 @@ class Decision:
     log_probability: that the agent itself gave to the action, nats, where it is a mind.
     probabilities: over the actions, where the agent states them.
     statement: what else it states, in a game that asks for more than an action.   reasoning: its reasons, where asked.
+    message: what it says to the others with its action, in a game with messages.
     """
 
     action: Any
@@ -44,6 +45,7 @@ class Decision:
     probabilities: dict[str, float] | None = None
     statement: dict[str, dict[str, float]] | None = None
     reasoning: str | None = None
+    message: str | None = None
 
     @property
     def failure(self) -> str | None:

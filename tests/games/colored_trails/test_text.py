@@ -145,6 +145,8 @@ def test_every_offer_can_be_read_back(states):
     for code in codes:
         answer = {"action": "propose", "offer": seen.offers.chips[code].tolist(), "message": "hi"}
         assert read_answer(answer, LAYOUT, seen, observed) == Reading(code, "hi", None)
+        named = {name: count for name, count in zip(COLOURS, answer["offer"], strict=False) if count}
+        assert read_answer(answer | {"offer": named}, LAYOUT, seen, observed).kept == code
     assert len(codes) == 80
 
 
@@ -175,7 +177,11 @@ def test_answers_are_found_in_what_a_model_writes(states):
         ({}, '"action": input should be'),
         ({"action": "go"}, "\"action\": input should be 'propose', 'accept' or 'withdraw'"),
         ({"action": "accept"}, "no offer on the table that you could accept; propose or withdraw"),
-        ({"action": "propose"}, '"offer": input should be a valid list'),
+        ({"action": "propose"}, '"offer": input should be a valid dictionary'),
+        ({"action": "propose", "offer": {"red": 1}}, '"red" is no colour of chips; there are white, black'),
+        ({"action": "propose", "offer": {"white": 1, "White": 0}}, "a colour is named twice"),
+        ({"action": "propose", "offer": {"white": 3}}, "3 white chips: both players together hold 2"),
+        ({"action": "propose", "offer": {"white": "1"}}, '"offer.white": input should be a valid integer'),
         ({"action": "propose", "offer": [1, 1]}, r'"offer": \[1, 1\] has 2 numbers; give 5: white, black'),
         ({"action": "propose", "offer": [3, 0, 0, 0, 0]}, "3 white chips: both players together hold 2; say what YOU"),
         ({"action": "propose", "offer": [0, 0, 1, 0, 0]}, "1 magenta chips: both players together hold 0"),
@@ -201,9 +207,6 @@ def test_a_schema_knows_what_can_be_done(states):
     begun, offered = answer_schema(*states[0][0])["properties"], answer_schema(*states[1][1])["properties"]
     assert begun["action"]["enum"] == ["propose", "withdraw"]
     assert offered["action"]["enum"] == ["propose", "accept", "withdraw"]
-    assert offered["offer"] == {
-        "type": "array",
-        "items": {"type": "integer", "minimum": 0, "maximum": 2},
-        "minItems": 5,
-        "maxItems": 5,
-    }
+    counts = offered["offer"]["properties"]
+    assert list(counts) == offered["offer"]["required"] == ["white", "black", "magenta", "gray", "yellow"]
+    assert [count["enum"][-1] for count in counts.values()] == [2, 2, 0, 2, 2]  # as many as there are
