@@ -8,11 +8,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-RARELY = ("what_rule_does_it_follow", "who_can_be_told_apart")  # compile longest
+RARELY = (  # compile longest
+    "observe_a_match",
+    "orders_of_theory_of_mind",
+    "two_cultures",
+    "what_rule_does_it_follow",
+    "who_can_be_told_apart",
+)
+ELSEWHERE = ("overheard", "people_and_models")  # have a test of their own
 RUN = [
     pytest.param(path, marks=pytest.mark.slow) if path.stem in RARELY else path
     for path in EXAMPLES
-    if path.stem != "overheard"
+    if path.stem not in ELSEWHERE
 ]
 
 
@@ -32,6 +39,7 @@ def test_people_and_models_runs_again_in_its_folder(tmp_path, monkeypatch, capsy
     assert told[0] == told[1]
 
 
+@pytest.mark.slow
 def test_overheard_with_few_games(tmp_path, capsys):
     example = runpy.run_path(str(ROOT / "examples/overheard.py"))
     records = example["main"](tmp_path, games=20, pools=(25, 400), interceptors=("bayesian",))

@@ -159,6 +159,7 @@ def test_renaming_actions_and_contexts_renames_the_answer():
     np.testing.assert_allclose(renamed.log_run, as_is.log_run, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_jit_is_eager_vmap_a_loop_and_the_steps_one_by_one_are_the_scan():
     rng = np.random.default_rng(2)
     actions = jnp.array(rng.integers(-1, 3, (3, 8)), jnp.int32)

@@ -184,6 +184,7 @@ def test_renaming_hypotheses_renames_the_answer(order):
     np.testing.assert_allclose(renamed.log_evidence, as_is.log_evidence, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_jit_is_eager_and_vmap_a_loop():
     cases = [some_case(seed) for seed in range(3)]
     prior, likelihood, redraw = (jnp.array(log(np.stack(x)), jnp.float32) for x in zip(*cases, strict=True))

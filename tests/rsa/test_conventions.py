@@ -218,6 +218,7 @@ def test_a_convention_forms(symmetric):
     assert abs(jnp.exp(strangers.log_stranger[:, 0]).mean() - 0.5) < 0.05  # which one is arbitrary
 
 
+@pytest.mark.slow
 def test_without_memory_there_is_no_convention(symmetric):
     game, first = symmetric
     run = jax.jit(jax.vmap(lambda key: conventions.converse(key, game, first, 12, 0.0)))

@@ -146,6 +146,7 @@ def two_cultures(alpha=4.0):
     return uncertainty.lexicon_speakers(lexica, prior, alpha), prior
 
 
+@pytest.mark.slow
 def test_cultures_miscommunicate_and_uncertainty_of_the_group_helps():
     speakers, prior = two_cultures()
     own = cultures.own_lexicon(2)

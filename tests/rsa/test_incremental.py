@@ -179,6 +179,7 @@ def test_relabelling_permutes(seed):
     np.testing.assert_allclose(np.exp(ours), np.exp(theirs)[m][:, u], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_padding_vmap_and_float32_change_nothing():
     lexicon, prior, _ = random_case(3)
     tokens, _ = incremental.tokenize(LONG)

@@ -214,6 +214,7 @@ def test_padding_changes_nothing():
     assert not any(np.isnan(x).any() for x in wide)
 
 
+@pytest.mark.slow
 def test_jit_is_eager_and_vmap_is_a_loop():
     cases = [arguments(random_case(seed), alpha, np.ones(4), "float32") for seed, alpha in enumerate((0.0, 1.0, 9.0))]
     batched = jax.vmap(run)(*(jnp.stack(x) for x in zip(*cases, strict=True)))

@@ -174,6 +174,7 @@ def test_relabelling_permutes(utterances, meanings):
     np.testing.assert_allclose(moved.log_listeners, plain.log_listeners[:, u][:, :, m], rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_vmap_is_a_loop():
     lexicon, prior, _, cost = (jnp.asarray(x, jnp.float32) for x in random_case(5))
     taus = jnp.array([0.5, 1.5])

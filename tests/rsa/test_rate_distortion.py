@@ -155,6 +155,7 @@ def test_relabelling_permutes(utterances, meanings):
     np.testing.assert_allclose(moved.after_listener, plain.after_listener, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_padding_and_vmap_change_nothing():
     lexicon, prior, cost = random_case(6)
     alphas = np.array([0.0, 1.0, 5.0])

@@ -188,6 +188,7 @@ def test_padding_changes_nothing_and_rows_normalise():
     np.testing.assert_allclose(wide.log_negative.sum((1, 2)), 1, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_jit_is_eager_and_vmap_is_a_loop():
     cases = [random_case(seed) for seed in range(3)]
     d, p, pp, h, n, pn, legal = (np.stack(x) for x in zip(*cases, strict=True))

@@ -54,7 +54,9 @@ def seated(tiny):
     return sit
 
 
-@pytest.mark.parametrize("table", TABLES, ids=["baselines", "rational"])
+@pytest.mark.parametrize(
+    "table", [TABLES[0], pytest.param(TABLES[1], marks=pytest.mark.slow)], ids=["baselines", "rational"]
+)
 def test_minds_play_the_games_of_the_jitted_rollout(tiny, seated, table):
     models = [named(spec, role) for spec, role in zip(table, Role, strict=True)]
     lexicon = make_lexicon(tiny)

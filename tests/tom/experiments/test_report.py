@@ -299,6 +299,7 @@ def test_the_followed_game(page):
     assert "after turn 4" in belief and "after turn 5" not in belief
 
 
+@pytest.mark.slow
 def test_one_seed_no_belief_nothing_finished_and_formulas(vocabulary, tmp_path):
     formula = "=HYPERLINK(0)"
     tables = [(formula, "literal", "mock/x")]

@@ -24,6 +24,7 @@ def played(tiny):
     return cache(lambda seed, chunk: simulate(TABLE, tiny, GAMES, seed=seed, chunk=chunk))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [4, 10, 1000])
 def test_the_chunk_changes_nothing(played, chunk):
     jax.tree.map(np.testing.assert_array_equal, played(0, None), played(0, chunk))

@@ -103,6 +103,7 @@ def test_the_tables_hold_every_decision(files):
     assert {row["kind"] for row in rows_of(files / "out" / "points.csv")} == {"target", "competitor", "distractor"}
 
 
+@pytest.mark.slow
 def test_json_is_printed_and_nothing_written(files):
     done = json.loads(bring(files, files / "out", "--json").stdout)
     assert (done["items"], done["people"], done["models"], done["failed"]) == (4, 2, ["gpt-x"], 1)
@@ -148,6 +149,7 @@ def test_wrong_calls_are_told_in_one_line(files):
     assert "no decision in this log" in told(call("compare", other))
 
 
+@pytest.mark.slow
 def test_a_report_without_the_figures_that_there_is_nothing_for(files):
     """Literal minds alone: nothing has an alpha, so there are two figures less, and still a whole report."""
     bring(files, files / "out")

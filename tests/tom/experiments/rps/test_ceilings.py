@@ -89,6 +89,7 @@ def test_it_is_what_the_observer_names(spec, options):
     np.testing.assert_allclose(found.rates[:, :2].T, hits[:, :, 10:].mean(-1), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_match_is_the_same_in_any_chunk():
     told, codes = [], "DHXYZ"
     whole = ceiling("H", "X", 300, seed=5, codes=codes)

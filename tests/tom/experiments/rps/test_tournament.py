@@ -18,7 +18,7 @@ def scores(moves):
     return np.where(gap == 2, -1, gap).sum(1)
 
 
-@pytest.mark.parametrize("specs", [("N", "Z"), ("order:1", "order:0")])
+@pytest.mark.parametrize("specs", [("N", "Z"), pytest.param(("order:1", "order:0"), marks=pytest.mark.slow)])
 def test_the_mean_is_that_of_the_matches_whatever_the_chunk(specs):
     players = [named_player(spec) for spec in specs]
     moves = play_matches(*specs, 50, 20, seed=3)

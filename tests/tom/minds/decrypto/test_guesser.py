@@ -94,8 +94,8 @@ def test_an_unknown_rule_is_refused():
         literal_decoder(rule="random")
 
 
-@pytest.mark.parametrize("lapse", [0.0, 0.1])
-@pytest.mark.parametrize("sharpness", [10.0, 1000.0])
+@pytest.mark.parametrize("lapse", [0.0, pytest.param(0.1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sharpness", [10.0, pytest.param(1000.0, marks=pytest.mark.slow)])
 def test_a_nested_hard_guesser_has_finite_gradients(small_lexicon, lapse, sharpness):
     """Also where the code is so improbable that its probability is 0 in float32."""
     guesser = literal_decoder(rule="argmax")

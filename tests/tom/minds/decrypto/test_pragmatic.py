@@ -1,5 +1,6 @@
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from otherminds.games.decrypto.rules import Role, give_hints, observe, view
 from otherminds.tom.minds.decrypto.hints import join
@@ -24,6 +25,7 @@ def test_posterior_is_the_encoders_policy_for_every_code(small_lexicon, deal):
     np.testing.assert_allclose(result, np.array(likelihood) / np.sum(likelihood), rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_understands_an_encoder_whom_it_knows_better_than_a_literal_decoder_does(small_lexicon, deal):
     """Over the encoder's own hints for every code, the pragmatic posterior gives the code more than the literal one."""
     spec = "rational:k=3,pool=12,alpha=5,decoder=literal,interceptor=bayesian"

@@ -47,7 +47,7 @@ def after_a_turn(deal):
     return play_turn(deal, [20, 21, 22], deal.codes[0], (deal.codes[0] + 1) % 24)
 
 
-@pytest.mark.parametrize("utility", ["survival", "weighted"])
+@pytest.mark.parametrize("utility", ["survival", pytest.param("weighted", marks=pytest.mark.slow)])
 def test_policy_equals_the_utility_written_out(small_lexicon, deal, after_a_turn, utility):
     mind, params = make(small_lexicon, utility=utility, leak_weight=0.4)
     state, event = after_a_turn
@@ -201,7 +201,9 @@ def test_what_cannot_be_is_refused(small_lexicon):
 FIELDS = ("alpha", "leak_weight", "miscommunication_risk", "interception_risk", "token_cost", "lapse", "surprise")
 
 
-@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize(
+    "field", [pytest.param(field, marks=[] if field == "alpha" else pytest.mark.slow) for field in FIELDS]
+)
 def test_gradients_equal_finite_differences(small_vocabulary, field):
     """d log policy / d params in float64, after a turn from which she has learned."""
     with jax.enable_x64(True):
@@ -231,6 +233,7 @@ def test_gradients_equal_finite_differences(small_vocabulary, field):
         np.testing.assert_allclose(backward, slope, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_beliefs_keep_the_precision_of_the_params(small_vocabulary):
     with jax.enable_x64(True):
         lexicon = jax.tree.map(

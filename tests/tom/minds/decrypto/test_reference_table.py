@@ -77,7 +77,10 @@ def agree(state, turns, miscommunications, interceptions):
         assert abs(by_copy.mean() - theirs) < 4 * error + 0.02, (by_copy.mean(), error, theirs)
 
 
-@pytest.mark.parametrize("k", [1, 4, 16, 64])
+SIZES = [pytest.param(k, marks=[] if k == 16 else pytest.mark.slow) for k in (1, 4, 16, 64)]
+
+
+@pytest.mark.parametrize("k", SIZES)
 def test_baseline_against_itself(world, shared, k):
     lines = (shared / "golden/decrypto/ksweep.jsonl").read_text().splitlines()
     rows = [row for row in map(json.loads, lines) if row["k"] == k and row["global_guess"]]
@@ -100,7 +103,7 @@ def test_greedy_assignment(world, shared):
     )
 
 
-@pytest.mark.parametrize("k", [1, 4, 16, 64])
+@pytest.mark.parametrize("k", SIZES)
 def test_cross_play_with_a_decoder_of_25_dimensions(world, shared, k):
     lines = (shared / "golden/decrypto/xplay.jsonl").read_text().splitlines()
     rows = [row for row in map(json.loads, lines) if row["k"] == k]

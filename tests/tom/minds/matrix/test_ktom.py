@@ -197,6 +197,7 @@ def test_moves_are_drawn_from_the_policy(lapse):
     assert certain == [0, 1]
 
 
+@pytest.mark.slow
 def test_many_matches_are_played_at_once():
     """Order 1 exploits order 0 in matching pennies: .12 +- .05 a round as tomsup, by its recorded matches."""
     game, minds = matrix(Config(PENNIES, 60)), (k_tom(1), k_tom(0))

@@ -10,7 +10,7 @@ from otherminds.tom.experiments.rps.matches.play import play_matches
 PAIRS = [
     ("N", "X"),
     ("X", "frequency"),
-    ("order:1", "switching"),
+    pytest.param(("order:1", "switching"), marks=pytest.mark.slow),
 ]
 
 

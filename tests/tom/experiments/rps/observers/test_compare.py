@@ -221,6 +221,7 @@ def test_the_exact_observer_knows_how_moves_are_made():
     assert np.exp(np.asarray(found["log_outcome"])[-1]).sum() == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_ceiling_is_above_observers_who_know_less():
     """On data that nobody reacts in, and on players who tremble."""
     for players, iid, told in (
