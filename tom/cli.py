@@ -1,4 +1,4 @@
-"""The command line: `otherminds run`, `simulate`, `import`, `identify`, `compare`, `validate`."""
+"""The command line: `otherminds run`, `simulate`, `import`, `boards`, `identify`, `compare`, `validate`."""
 
 import contextlib
 import os
@@ -164,7 +164,7 @@ def run_decrypto(**options: Any) -> None:
     "--player1",
     default="N",
     show_default=True,
-    help="A strategy such as N or rock-biased H (docs/rps.md has all), or any player.",
+    help="A strategy, A to P, X, Y or Z, or any other player (docs/rps.md).",
 )
 @click.option("--player2", default="Y", show_default=True, help="Its opponent.")
 @click.option(
@@ -227,6 +227,73 @@ def run_rps(**options: Any) -> None:
     sys.exit(1 if failed else 0)
 
 
+@run.command("colored-trails")
+@click.option(
+    "--agents",
+    metavar="A,B",
+    help="Two agents who take turns to initiate: minds (order0, order1, order2, ...; docs/colored_trails.md), "
+    "provider/name or `model`.  [default: model,order1]",
+)
+@click.option("--initiator", help="Who initiates every game, in place of --agents.")
+@click.option("--responder", help="Who responds in every game, in place of --agents.")
+@click.option("--model", help="The language model, provider/name.  [default: local/smollm2 where it is installed]")
+@click.option("--base-url", help="OpenAI-compatible server to ask instead of the provider's own.")
+@click.option("--ordinary", default=3, show_default=True, help="Boards for every seed that are no diagnostic ones.")
+@click.option(
+    "--goal-rule",
+    type=click.Choice(["llm-tom", "deweerd", "any"]),
+    default="llm-tom",
+    show_default=True,
+    help="How goals of boards are drawn.",
+)
+@click.option("--boards", type=click.Path(), help="File of boards to take the ordinary ones from.  [default: drawn]")
+@click.option("--diagnostic", type=click.Path(), help="File of diagnostic boards, which are played too.")
+@click.option("--diagnostic-count", type=int, help="Of these, for every seed.  [default: all]")
+@click.option("--advantage-threshold", type=float, help="Points for which the file of diagnostic boards must be made.")
+@click.option(
+    "--copies",
+    type=click.IntRange(1, 2),
+    default=2,
+    show_default=True,
+    help="How often each board is played; the second time recoloured and flipped.",
+)
+@click.option(
+    "--deception",
+    type=click.Choice(["off", "on", "both"]),
+    default="off",
+    show_default=True,
+    help="Tell language models that they may deceive: never, always, or in half of the games.",
+)
+@click.option("--no-messages", is_flag=True, help="Offers go without a message to the other.")
+@click.option("--advice", is_flag=True, help="Tell language models how to reason.")
+@click.option("--reasons", is_flag=True, help="Have language models write down their reasons before they move.")
+@click.option("--cost", default=0.1, show_default=True, help="Points that every move costs both players.")
+@click.option("--limit", default=10, show_default=True, help="Moves after which there is no trade.")
+@click.option("--seeds", default=1, show_default=True, help="Number of seeds: 0, 1, ...")
+@click.option("--temperature", type=float, help="Of the language model.  [default: the server's]")
+@click.option("--max-tokens", type=int, help="Of one answer.")
+@click.option("--max-attempts", default=2, show_default=True, help="Answers per move before it counts as failed.")
+@click.option("--max-connections", default=10, show_default=True, help="Calls in flight at once.")
+@click.option("--timeout", default=120.0, show_default=True, help="Seconds that an answer may be silent.")
+@click.option("--lapse", default=0.05, show_default=True, help="Of every mind, when moves are compared.")
+@click.option("--out", type=click.Path(), help="Folder of log and report.  [default: runs/colored-trails-<settings>]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def run_colored_trails(**options: Any) -> None:
+    """Colored Trails: two agents with hidden goals negotiate who gets which chips.
+
+    Language models and minds of any order offer by turns, on drawn boards and on boards made so that a higher order
+    helps; every move is compared with what each mind would have done.
+
+    The same command goes on where an earlier call was stopped. A failed answer withdraws, and counts as failed. Exit
+    code 1: games finished, but some answers failed.
+    """
+    with _one_line_errors("stopped; the same command goes on where it stopped"):
+        from otherminds.tom.experiments.colored_trails import console_run
+
+        failed = console_run.run_colored_trails(**options)
+    sys.exit(1 if failed else 0)
+
+
 @simulate.command("decrypto")
 @click.option("--encoder", default="baseline,rational", show_default=True, help="Minds, comma-separated.")
 @click.option("--decoder", default="literal", show_default=True, help="Minds, comma-separated.")
@@ -278,6 +345,63 @@ def simulate_rps(**options: Any) -> None:
         from otherminds.tom.experiments.rps import tournament_console
 
         tournament_console.simulate_rps(**options)
+
+
+@simulate.command("colored-trails")
+@click.option(
+    "--orders",
+    default="0,1,2",
+    show_default=True,
+    help="Orders of theory of mind, or negotiators (bayesian1, horizon1 ...), comma-separated; each meets each.",
+)
+@click.option(
+    "--boards", default="1000", show_default=True, metavar="N|FILE", help="Boards to draw, or a file of them."
+)
+@click.option(
+    "--seatings",
+    type=click.Choice(["both", "original", "mirrored"]),
+    default="both",
+    show_default=True,
+    help="Each board as it is, with chips and goals swapped between the players, or both.",
+)
+@click.option(
+    "--variant",
+    type=click.Choice(["described", "llm-tom", "deweerd"]),
+    default="described",
+    show_default=True,
+    help="The reading of the published minds, for plain orders.",
+)
+@click.option("--series", default=0, show_default=True, help="Games that minds remember; 0: fresh minds every game.")
+@click.option("--repetitions", default=100, show_default=True, help="Series a pair, with --series.")
+@click.option("--cost", default=0.1, show_default=True, help="Points that every move costs both players.")
+@click.option("--limit", default=40, show_default=True, help="Moves after which there is no trade.")
+@click.option(
+    "--goal-rule",
+    type=click.Choice(["llm-tom", "deweerd", "any"]),
+    default="llm-tom",
+    show_default=True,
+    help="How goals of drawn boards are drawn.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="The same seed plays the same games, whatever the processes.",
+)
+@click.option("--processes", type=int, help="That share the work.  [default: one a core]")
+@click.option("--out", type=click.Path(), help="Folder for the table (CSV) and a picture of it (PNG).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def simulate_colored_trails(**options: Any) -> None:
+    """Colored Trails between minds alone: what each order gains against each, how often they agree.
+
+    Order 0 learns what is accepted, order 1 reasons about the other's goal, order 2 about what the other thinks of its
+    own.
+    """
+    with _one_line_errors():
+        from otherminds.tom.experiments.colored_trails import simulate_console
+
+        simulate_console.simulate_colored_trails(**options)
 
 
 @main.group("import", short_help="Turn other people's recordings into a log.")
@@ -352,6 +476,62 @@ def import_brockbank(**options: Any) -> None:
         matches_console.import_bots(**options)
 
 
+@import_.command("llm-tom")
+@click.argument("path", type=click.Path())
+@click.option("--out", required=True, type=click.Path(), help="Folder of the log.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def import_llm_tom(**options: Any) -> None:
+    """Colored Trails: people against a language model, from the recorded panel of LLM-TOM.
+
+    PATH is the panel's folder (a folder seed_N a participant), or one participant's. Offers, messages and thoughts
+    become a log; points become tenths. What the moves give is held against the points that the files state, and every
+    game that differs is named.
+    """
+    with _one_line_errors():
+        from otherminds.tom.experiments.colored_trails import console as trails_console
+
+        trails_console.import_panel_log(**options)
+
+
+@main.group(short_help="Make boards that tell minds apart.")
+def boards() -> None:
+    """Boards of a game that are made for a purpose, in files that say how."""
+
+
+@boards.command("colored-trails")
+@click.option(
+    "--advantage-threshold", default=20.0, show_default=True, help="Points that the higher order must gain more."
+)
+@click.option("--high", default=2, show_default=True, help="Order of theory of mind that has the advantage ...")
+@click.option("--low", default=1, show_default=True, help="... over this one, against an opponent of this one.")
+@click.option("--count", type=click.IntRange(1), default=50, show_default=True, help="Boards to find.")
+@click.option(
+    "--variant",
+    type=click.Choice(["described", "llm-tom", "deweerd"]),
+    default="described",
+    show_default=True,
+    help="The reading of the published minds.",
+)
+@click.option("--learning-speed", default=0.8, show_default=True, help="Of the minds, 0 to 1.")
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Moves of a game at most.")
+@click.option("--most", default=100_000, show_default=True, help="Boards to try before the search is given up.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The same seed finds the same."
+)
+@click.option("--out", type=click.Path(), help="The file.  [default: boards-HIGH-LOW-THRESHOLD.json]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def boards_colored_trails(**options: Any) -> None:
+    """Diagnostic boards for Colored Trails, on which a higher order of theory of mind pays.
+
+    Random boards are tried until enough are found. The file says how they were chosen, and loading it checks that.
+    What is found is in the file at once; the same command goes on where it was stopped.
+    """
+    with _one_line_errors("stopped; the same command goes on where it stopped"):
+        from otherminds.tom.experiments.colored_trails import simulate_console
+
+        simulate_console.diagnostic_colored_trails(**options)
+
+
 @main.group(short_help="What play can tell apart.")
 def identify() -> None:
     """What can be told of players from what they do: tools of one game."""
@@ -400,6 +580,11 @@ def identify_rps(**options: Any) -> None:
 )
 @click.option(
     "--every-option", is_flag=True, help="Reference games: tell every option apart, not only the kinds of answers."
+)
+@click.option(
+    "--variant",
+    type=click.Choice(["described", "llm-tom", "deweerd"]),
+    help="Colored Trails: the reading of the published minds.  [default: described]",
 )
 @click.option("--out", type=click.Path(), help="Folder of the report.  [default: beside the first log]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

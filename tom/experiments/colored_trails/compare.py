@@ -39,6 +39,7 @@ from otherminds.tom.experiments.colored_trails.fits import (
 from otherminds.tom.experiments.colored_trails.records import Games, Outcomes, deals, outcomes
 from otherminds.tom.experiments.compare import LAPSE, UNIFORM
 from otherminds.tom.mind import Mind
+from otherminds.tom.minds.colored_trails.fast import faster
 from otherminds.tom.minds.colored_trails.registry import NamedNegotiator, named_negotiator
 from otherminds.tom.minds.colored_trails.shadow import shadow
 from otherminds.tom.minds.colored_trails.variant import DESCRIBED, VARIANTS
@@ -164,10 +165,10 @@ def _shadower(mind: Mind, rules: Rules, role: Role) -> Callable[..., Any]:
 
 def shadow_all(named: NamedNegotiator, games: Games, deal: Deal) -> Shadow:
     """What a mind makes of every move of some games, in the place of whoever made it."""
-    params = jax.tree.map(jnp.asarray, named.params)
+    params, mind = jax.tree.map(jnp.asarray, named.params), faster(named.mind, games.rules)
     turns = np.arange(games.kept.shape[1])[:, None] % 2
     both = [
-        jax.tree.map(np.asarray, _shadower(named.mind, games.rules, role)(params, deal, jnp.asarray(games.kept)))
+        jax.tree.map(np.asarray, _shadower(mind, games.rules, role)(params, deal, jnp.asarray(games.kept)))
         for role in Role
     ]
     (first, of_first), (second, of_second) = both
