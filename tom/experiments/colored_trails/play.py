@@ -67,14 +67,14 @@ class Played(NamedTuple):
     codes: Int[Array, "*batch 2"]  # the chips held at the end
 
     @property
-    def agreed(self) -> Bool[Array, "*batch"]:
+    def agreed(self) -> Bool[Array | np.ndarray, "*batch"]:
         """Whether an offer was accepted."""
         return self.ending == Ending.ACCEPTED
 
 
 def deals_of(rules: Rules, boards: Board) -> Deals:
     """The deals of a batch of boards, computed once for all games on them."""
-    # As NumPy, so that what is not stated of a board's integers is the same for every caller.
+    # Of one type, so that boards from anywhere share a compiled program.
     return _deals_of(rules, Board(*(jnp.asarray(np.asarray(part), jnp.int32) for part in boards)))
 
 

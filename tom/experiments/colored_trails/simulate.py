@@ -78,9 +78,7 @@ class Tally(NamedTuple):
     seconds: float
 
 
-def players_of(
-    names: Sequence[str | int], rules: Rules, variant: Variant = DESCRIBED
-) -> tuple[tuple[str, Player], ...]:
+def players_of(names: Sequence[str | int], rules: Rules, variant: Variant = DESCRIBED) -> tuple[Player, ...]:
     """Players by name, as in minds/colored_trails/registry.py, or by order: 2 is order2 of the variant.
 
     Minds of order k are the fast ones where there is such.
@@ -194,7 +192,7 @@ def _tally(job: Job, block: Block) -> list[Tally]:
     units = np.minimum(np.arange(block.start, block.start + block.size), block.stop - 1)
     if job.series:
         deals = deals_of(job.rules, job.boards)
-        which, mirrored = zip(*(_drawn_series(job, unit) for unit in units), strict=True)
+        which, mirrored = zip(*(_drawn_series(job, int(unit)) for unit in units), strict=True)
         which, mirrored = np.stack(which), np.stack(mirrored)
     else:
         # The deals of a block alone: memory does not grow with the number of boards.
@@ -214,7 +212,7 @@ def _tally(job: Job, block: Block) -> list[Tally]:
 
 def _drawn_series(job: Job, unit: int) -> tuple[Int[np.ndarray, " T"], Bool[np.ndarray, " T"]]:
     """The boards of a series and which of them are mirrored, whatever the block it is played in."""
-    drawn = np.random.default_rng([job.seed, int(unit)])
+    drawn = np.random.default_rng([job.seed, unit])
     which = drawn.integers(0, len(job.boards.goals), job.series)
     chance = {"both": 0.5, "original": 0.0, "mirrored": 1.0}[job.seatings]
     return which, drawn.random(job.series) < chance
@@ -235,7 +233,7 @@ def _row(pair: tuple[str | int, str | int], each: int, tallies: list[Tally]) -> 
     units = len(gain)
 
     def error(x: np.ndarray) -> np.ndarray:
-        return x.std(0, ddof=1) / math.sqrt(units) if units > 1 else np.full(x.shape[1:], math.nan)
+        return np.asarray(x.std(0, ddof=1) / math.sqrt(units) if units > 1 else np.full(x.shape[1:], math.nan))
 
     return Pairing(
         *(name if isinstance(name, str) else f"order{name}" for name in pair),

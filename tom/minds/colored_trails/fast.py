@@ -9,7 +9,7 @@ million. Four things make that few and regular.
    (`Thoughts`). Imagined offers change them by the same rule as real ones.
 2. An order-0 reply is the best q of worth(q) x (1 - lambda)^(number of colours in which q holds more than offered).
    The discount is a product over colours. The colours are split into two groups, with at most A and B divisions each
-   (12 and 9 for the usual board: 108 cells, a row and a column), and one group is maximised over after the other:
+   (9 and 12 for the usual board: 108 cells, a row and a column), and one group is maximised over after the other:
    A + B = 21 instead of N = 108 terms (`best_replies`).
 3. Worths are whole numbers, round(scale log2 worth), above the code of the offer in the same 32 bits: a discount is a
    subtraction, exact in any order, and one maximum gives the best reply together with the lowest code among ties.
@@ -17,13 +17,13 @@ million. Four things make that few and regular.
 4. Only offers x that can be a gain are looked at (37 of 108 on average), `CHUNK` at a time in the fastest axis, and
    what a reply is worth to the proposer is read as a row of all its goals.
 
-Floor of an order-2 decision: with 37 offers, 37 x 12 goals x (12 x 9 x 12 + 9 x 9 x 12) = 1.0 million subtractions
-and maxima, and as many multiply-adds to weigh 37 x 108 x 12 replies for 12 goals, 0.6 million: 0.35 million
-instructions on vectors of 8, some 0.12 ms at 3 GHz. In the variant whose acceptance beliefs an offer received leaves
-alone, the replies to x do not depend on z, and a tenth of it is left.
+Floor of an order-2 decision: with 37 offers, 37 x 12 goals x (9 x 9 x 12 + 12 x 12 x 9) = 1.0 million subtractions
+and as many maxima, and 0.6 million multiply-adds to weigh 37 x 108 x 12 replies for 12 goals: 0.33 million
+instructions on vectors of 8, some 0.12 ms at 3 GHz; measured 0.6 ms. Where an offer received leaves the acceptance
+beliefs alone, the replies to x do not depend on z and the maxima are 10 times fewer.
 
-Deviations from the plain mind: worths that differ by less than 1e-6 of themselves are ties inside a model, and what a
-cell is worth is a float32 sum in another order, so that values differ by rounding (see the tests for how much).
+Deviations from the plain mind: worths that differ by less than 1e-6 of themselves may be ties inside a model, and sums
+are taken in another order. On the recorded games values differ by at most 2e-5 points in single precision.
 """
 
 from collections.abc import Callable
@@ -573,12 +573,12 @@ def check(variant: Variant, order: int, rules: Rules) -> None:
         if getattr(variant, name) == value:
             raise ValueError(
                 f"variant {variant.name!r} has {name}={value!r}, which the fast negotiator cannot do: "
-                "take plain.negotiator"
+                "take order.negotiator"
             )
     if rules.layout.most_offers > MOST_OFFERS:
         raise ValueError(
             f"{rules.layout.most_offers} offers: the fast negotiator takes at most {MOST_OFFERS}; "
-            "take plain.negotiator, or fewer chips or colours"
+            "take order.negotiator, or fewer chips or colours"
         )
 
 
