@@ -30,8 +30,8 @@ DESCRIBED_GAINS = {
     (2, 0): (34.8, 26.8),
     (0, 2): (27.7, 42.1),
 }
-ONE_GAME = {(2, 2): 1.5}
-"""Of 43: one game went another way there, by 56 points for the responder; the plain minds play it as the fast ones."""
+LESS_CLOSE = {(2, 2): 1.5}
+"""40.2 and 40.4 here, also of the plain minds in double precision: as if one of the 43 games had gone another way there."""
 
 
 @pytest.mark.slow
@@ -46,4 +46,4 @@ def test_gains(shared, variant, boards, limit, published):
     rows = simulate(first, (0, 1, 2), seatings="original", variant=variant, rules=Rules(limit=limit), processes=1)
     found = {(int(row.initiator[-1]), int(row.responder[-1])): row.gain for row in rows}
     for pair, expected in published.items():
-        np.testing.assert_allclose(found[pair], expected, atol=ONE_GAME.get(pair, 0.1), err_msg=str(pair))
+        np.testing.assert_allclose(found[pair], expected, atol=LESS_CLOSE.get(pair, 0.1), err_msg=str(pair))
