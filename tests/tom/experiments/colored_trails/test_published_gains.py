@@ -31,7 +31,7 @@ DESCRIBED_GAINS = {
     (0, 2): (27.7, 42.1),
 }
 LESS_CLOSE = {(2, 2): 1.5}
-"""40.2 and 40.4 here, also of the plain minds in double precision: as if one of the 43 games had gone another way there."""
+"""40.2 and 40.4 here, of the plain minds in double precision too: as if one of 43 games had gone another way there."""
 
 
 @pytest.mark.slow
