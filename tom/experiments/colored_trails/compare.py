@@ -222,9 +222,6 @@ def _gain(
 ) -> Gain:
     n, role = seats.T
     gained = found.gained[n, role]
-    # Without a cost, chips that pay for the way to the goal are worth at least what the goal is, and no others are.
-    paid = games.rules.cost * games.rules.charged * games.lengths[n]
-    reached = found.score[n, role] + paid >= games.rules.scoring.goal - 1e-3
     own = np.arange(games.kept.shape[1]) % 2 == role[:, None]
     return Gain(
         agent,
@@ -235,7 +232,7 @@ def _gain(
         float(gained.std(ddof=1) / np.sqrt(len(seats))) if len(seats) > 1 else np.nan,
         int((games.endings[n] == Ending.ACCEPTED).sum()),
         float(games.lengths[n].mean()),
-        int(reached.sum()),
+        int(found.reached[n, role].sum()),
         int((games.failed[n] & own).sum()),
     )
 

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from otherminds.games.colored_trails.board import Board
 from otherminds.games.colored_trails.generation import draw_boards
 from otherminds.games.colored_trails.rules import Rules
 from otherminds.tom.experiments.colored_trails.play import Player, deals_of, play
 from otherminds.tom.minds.colored_trails.fast import quickest
-from otherminds.tom.minds.colored_trails.negotiator import Params
+from otherminds.tom.minds.colored_trails.negotiator import HIGHEST_ORDER, Params
 from otherminds.tom.minds.colored_trails.variant import DESCRIBED, Variant
 
 LIMIT = 10
@@ -42,6 +42,7 @@ class Found(NamedTuple):
     tried: int
     boards: Board  # those kept
     advantage: Float[np.ndarray, " K"]  # of those kept
+    place: Int[np.ndarray, " K"]  # of those kept, in the batch
 
 
 def advantage(
@@ -62,10 +63,10 @@ def advantage(
     boards: a batch.   limit: moves, in place of that of `rules`.
     both_high: whether high against high is played too, which the advantage does not need; NaN where it is not.
     progress: called with a number of games after each chunk.
-    Raises: ValueError unless 0 <= low < high.
+    Raises: ValueError unless 0 <= low < high <= 4.
     """
-    if not 0 <= low < high:
-        raise ValueError(f"high={high}, low={low}: orders of 0 or more, the high one above the low one")
+    if not 0 <= low < high <= HIGHEST_ORDER:
+        raise ValueError(f"high={high}, low={low}: orders of 0 to {HIGHEST_ORDER}, the high one above the low one")
     rules = replace(rules or Rules(), limit=limit)
     params = Params(learning_speed=learning_speed)
     weak, strong = (Player(quickest(variant, order, rules), params) for order in (low, high))
@@ -121,5 +122,5 @@ def diagnostic_boards(
             progress=progress,
         ).advantage
         kept = found >= threshold
-        yield Found(batch, Board(*(np.asarray(part)[kept] for part in boards)), found[kept])
+        yield Found(batch, Board(*(np.asarray(part)[kept] for part in boards)), found[kept], np.flatnonzero(kept))
         number += 1

@@ -6,6 +6,7 @@ is what the player would hold, such as "1-1-0-2-0", chips of each colour: one's 
 accepts, all else is an offer. A failed answer withdraws.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -14,11 +15,12 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from otherminds.games.colored_trails.board import PLAYERS, Board, Layout
+from otherminds.games.colored_trails.offers import Offers
 from otherminds.games.colored_trails.rules import Ending, Role, Rules
-from otherminds.games.colored_trails.utility import Deal, Scoring, deal
+from otherminds.games.colored_trails.utility import Deal, Scoring, deal, within_reach
 from otherminds.games.protocol import NO_ANSWER
 from otherminds.tom.experiments import journal, logs
 from otherminds.tom.experiments.logs import LogRules, Made
@@ -215,6 +217,7 @@ class Outcomes(NamedTuple):
     before: Float[np.ndarray, "N 2"]  # U(chips dealt)
     score: Float[np.ndarray, "N 2"]  # U(chips held) - cost x moves
     gained: Float[np.ndarray, "N 2"]  # score - before
+    reached: Bool[np.ndarray, "N 2"]  # the chips held at the end pay for a walk to the own goal
 
 
 @cache
@@ -245,7 +248,8 @@ def read_games(
             if not lines:
                 continue
             deal = log.deals[game_id]
-            seen = (game_id, *deal.agents.items(), *(line.action for line in lines))
+            dealt_as = json.dumps(deal.deal, sort_keys=True)
+            seen = (game_id, dealt_as, *deal.agents.items(), *(line.action for line in lines))
             if seen in first:
                 raise journal.JournalError(f"{path}: game {game_id!r} is in {first[seen]} too; give every game once")
             first[seen] = path
@@ -296,6 +300,11 @@ def _dealer(layout: Layout, scoring: Scoring) -> Callable[[Board], Deal]:
     return jax.jit(lambda board: deal(layout, board, scoring))
 
 
+@cache
+def _reacher(layout: Layout) -> Callable[[Board, Offers], Array]:
+    return jax.jit(lambda boards, found: jax.lax.map(lambda one: within_reach(layout, *one), (boards, found)))
+
+
 def deals(rules: Rules, board: Board) -> Deal:
     """N boards with their offers and utilities; NumPy arrays, batched. Board by board: one program for any N."""
     one = _dealer(_same(rules.layout), rules.scoring)
@@ -316,4 +325,5 @@ def outcomes(games: Games, deals: Deal) -> Outcomes:
     before = utility[n[:, None], goals, own]
     after = utility[n[:, None], goals, final]
     paid = rules.cost * rules.charged * games.lengths[:, None]
-    return Outcomes(final, before, after - paid, after - paid - before)
+    reach = np.asarray(_reacher(rules.layout)(deals.board, offers))
+    return Outcomes(final, before, after - paid, after - paid - before, reach[n[:, None], goals, final])

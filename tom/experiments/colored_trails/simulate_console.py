@@ -21,6 +21,7 @@ from otherminds.tom.experiments.colored_trails.diagnostic import BATCH, diagnost
 from otherminds.tom.experiments.colored_trails.simulate import Pairing, simulate
 from otherminds.tom.experiments.console import check_folder, no_nan, progress_bar, show, table_of
 from otherminds.tom.experiments.defaults import split_agents
+from otherminds.tom.minds.colored_trails.negotiator import HIGHEST_ORDER
 from otherminds.tom.minds.colored_trails.variant import VARIANTS
 
 TABLE, PICTURE = "pairs.csv", "gains.png"
@@ -56,7 +57,6 @@ def simulate_colored_trails(
     units = repetitions * series if series else len(chosen.goals) * (1 + (seatings == "both"))
     total = units * len(names) ** 2
     with progress_bar("games", max(total, 1)) as advance:
-        steps = max(series, 1)  # a series is told of when it is over
         rows = simulate(
             chosen,
             names,
@@ -66,7 +66,7 @@ def simulate_colored_trails(
             repetitions=repetitions,
             seed=seed,
             processes=processes,
-            progress=lambda games: advance(games * steps if series else games),
+            progress=advance,
         )
     rows = [_short(row, variant) for row in rows]
     if as_json:
@@ -166,8 +166,8 @@ def diagnostic_colored_trails(
 
     Raises: a ValueError for what the user can mend, before anything is played; where `most` boards hold too few.
     """
-    if not 0 <= low < high:
-        raise ValueError(f"--high {high} --low {low}: orders of 0 or more, the high one above the low one")
+    if not 0 <= low < high <= HIGHEST_ORDER:
+        raise ValueError(f"--high {high} --low {low}: orders of 0 to {HIGHEST_ORDER}, the high one above the low one")
     if not 0 <= learning_speed <= 1:
         raise ValueError(f"--learning-speed {learning_speed}: from 0 to 1")
     path = Path(out or f"boards-{high}-{low}-{advantage_threshold:g}.json")
@@ -186,7 +186,13 @@ def diagnostic_colored_trails(
     if path.exists():
         before = load_boards(path, **asked)
         found, layout = before.boards, before.layout
-        tried, advantages = before.provenance["tried"], before.provenance["advantages"]
+        tried, advantages = before.provenance.get("tried"), before.provenance.get("advantages")
+        whole = isinstance(tried, int) and isinstance(advantages, list) and len(advantages) == len(found.goals)
+        if not whole:
+            raise ValueError(
+                f"{path}: does not say how many boards were tried and what the advantage of each one in it is, so that "
+                "the search cannot go on: give another --out"
+            )
         if len(advantages) > count:
             raise ValueError(f"{path} holds {len(advantages)} boards, more than --count {count}: give another --out")
     search = diagnostic_boards(
@@ -203,11 +209,13 @@ def diagnostic_colored_trails(
         advance(len(advantages))
         while len(advantages) < count and tried < most:
             batch = next(search)
-            take = slice(count - len(advantages))
+            # What an earlier search took of this batch is left out; what this one does not take, the next one tries.
+            start = tried - tried % BATCH
+            take = np.flatnonzero(start + batch.place >= tried)[: count - len(advantages)]
             new = Board(*(part[take] for part in batch.boards))
             advantages += [round(float(value), 3) for value in batch.advantage[take]]
             found = new if found is None else Board(*(np.concatenate(both) for both in zip(found, new, strict=True)))
-            tried += batch.tried
+            tried = start + (int(batch.place[take[-1]]) + 1 if len(advantages) == count else batch.tried)
             if len(new.goals):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 part = path.with_name(path.name + ".part")

@@ -104,6 +104,7 @@ def test_the_command(boards, tmp_path):
         (["simulate", "colored-trails", "--limit", "0"], "limit=0"),
         (["simulate", "colored-trails", "--cost", "-1"], "cost=-1"),
         (["boards", "colored-trails", "--high", "1"], "--high 1 --low 1"),
+        (["boards", "colored-trails", "--high", "9"], "orders of 0 to 4"),
         (["boards", "colored-trails", "--learning-speed", "2"], "from 0 to 1"),
     ],
 )
@@ -114,18 +115,30 @@ def test_wrong_calls(asked, message):
 
 
 def test_diagnostic_boards(tmp_path):
-    file = tmp_path / "found.json"
-    asked = ["boards", "colored-trails", "--high", "1", "--low", "0", "--limit", "4", "--out", str(file)]
-    first = CliRunner().invoke(main, [*asked, "--count", "2"], catch_exceptions=False)
-    assert "2 boards of 128 tried" in first.stdout
+    file, whole = tmp_path / "found.json", tmp_path / "whole.json"
+    asked = ["boards", "colored-trails", "--high", "1", "--low", "0", "--limit", "4", "--out"]
+
+    def search(path, *more):
+        return CliRunner().invoke(main, [*asked, str(path), *more])
+
+    assert "2 boards of" in search(file, "--count", "2").stdout
     found = load_boards(file, threshold=20, high=1, low=0)
-    checked = advantage(Board(*found.boards), 1, 0, limit=4).advantage
-    assert (checked >= 20).all()
-    np.testing.assert_allclose(checked, found.provenance["advantages"], atol=1e-3)
+    checked = advantage(Board(*found.boards), 1, 0, limit=4)
+    low, strong_first, strong_second = (checked.gained[:, :, pair] for pair in range(3))
+    by_hand = (strong_first[..., 0] - low[..., 0] + strong_second[..., 1] - low[..., 1]).mean(1) / 2
+    assert (by_hand >= 20).all()
+    np.testing.assert_allclose(by_hand, found.provenance["advantages"], atol=1e-3)
     with pytest.raises(ValueError, match="threshold"):
         load_boards(file, threshold=10)
-    more = CliRunner().invoke(main, [*asked, "--count", "200", "--most", str(BATCH)])
-    assert more.exit_code == 2 and "fewer than --count 200" in more.output and len(load_boards(file).boards.goals) == 2
+    # A search in two parts finds what one in a single part finds.
+    assert search(file, "--count", "5").exit_code == search(whole, "--count", "5").exit_code == 0
+    assert file.read_text() == whole.read_text()
+    more = search(file, "--count", "200", "--most", str(BATCH))
+    assert more.exit_code == 2 and "fewer than --count 200" in more.output and len(load_boards(file).boards.goals) > 5
+    content = json.loads(file.read_text())
+    del content["metadata"]["advantages"]
+    file.write_text(json.dumps(content))
+    assert search(file, "--count", "200").exit_code == 2
 
 
 @pytest.mark.slow
