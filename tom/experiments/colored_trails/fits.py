@@ -38,7 +38,8 @@ def log_choice(
 
     def one(decision):
         value, there, chosen = decision
-        scaled = betas[:, None] * jnp.where(there, value, 0.0)
+        # Less than the best, as a large beta times points leaves single precision no digits behind the point.
+        scaled = betas[:, None] * jnp.where(there, value - jnp.where(there, value, -jnp.inf).max(), 0.0)
         return scaled[:, chosen] - jax.nn.logsumexp(scaled, -1, where=there)
 
     return jax.lax.map(one, (values, valid, made))

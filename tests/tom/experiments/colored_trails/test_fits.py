@@ -69,6 +69,14 @@ def test_the_grid_holds_the_likelihood(log_p, tables, place):
     np.testing.assert_allclose(every[:, place, 0], log_p.reshape(UNITS, EACH, -1).sum(1)[:, place], **close)
 
 
+def test_no_choice_is_more_than_certain():
+    """At the highest beta too, where single precision has no digits left for 500 times 50.3 points."""
+    values = np.array([[50.3, 50.3, 49.7, 3.1]], np.float32)
+    found = log_choice(values, np.ones((1, 4), bool), np.array([1]), np.array([500.0, 0.3], np.float32))
+    expected = [log_softmax(beta * values.astype(float))[0, 1] for beta in (500.0, 0.3)]
+    np.testing.assert_allclose(found[0], expected, rtol=1e-5)
+
+
 def test_the_fit_is_the_maximum(tables):
     found = best(tables[0], LAPSE)
     exact = minimize_scalar(lambda beta: -written_out(beta, LAPSE[0]).sum(), bounds=(0.0, 2.0), method="bounded")
