@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 RARELY = (  # compile longest
+    "does_theory_of_mind_pay",
     "observe_a_match",
     "orders_of_theory_of_mind",
     "two_cultures",
