@@ -1,19 +1,15 @@
-"""A language model at the table: it reads a game's text, answers in JSON, and is told what was wrong."""
+"""A language model at the table of Decrypto: it reads the game's text and answers in JSON."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from otherminds.games.decrypto import text
 from otherminds.games.decrypto.rules import Observation, Role
-from otherminds.tom.agents.base import Attempt, Decision
-from otherminds.tom.llm.client import Answer, Client
-from otherminds.tom.llm.parsing import Parsed, find_answer
-
-MAX_TOKENS_CONSTRAINED = 128  # an answer held to a schema needs about 30, white space included
-LONGEST_ECHO = 1000  # characters of a failed answer that are shown to the model again
-SEEDS = 2**31
+from otherminds.tom.agents.asking import ask
+from otherminds.tom.agents.base import Decision
+from otherminds.tom.llm.client import Client
+from otherminds.tom.llm.parsing import find_answer
 
 
 @dataclass(frozen=True)
@@ -54,71 +50,3 @@ class LanguageModelAgent:
             max_attempts=self.max_attempts,
             seed=seed,
         )
-
-
-async def ask(
-    client: Client,
-    messages: Sequence[Mapping[str, str]],
-    *,
-    find: Callable[[str], Parsed],
-    schema: Mapping[str, Any] | None = None,
-    constrained_tokens: int = MAX_TOKENS_CONSTRAINED,
-    max_attempts: int = 3,
-    seed: int | None = None,
-) -> Decision:
-    """Ask until an answer is valid; a failed one is followed by what was wrong with it, as the next turns.
-
-    A call that brought no answer is not asked again: the client has already retried it.
-    find: the action in a text (`parsing.find_answer`, `parsing.find_object`).   schema: that answers are held to where
-    the server can.   constrained_tokens: enough for an answer held to it.
-    """
-    chat, attempts = list(messages), []
-    # Hidden reasoning counts as output, so only models without it are kept this short.
-    short = schema is not None and not client.is_reasoning and client.settings.max_tokens is None
-    for number in range(max_attempts):
-        answer = await client.chat(
-            chat,
-            schema=schema,
-            max_tokens=constrained_tokens if short else None,
-            seed=None if seed is None else (seed + number) % SEEDS,
-        )
-        action, failure, error = _judge(answer, find)
-        attempts.append(_attempt(answer, failure, error))
-        if failure in (None, "call"):
-            return Decision(action, tuple(attempts))
-        chat += [
-            {"role": "assistant", "content": answer.text[:LONGEST_ECHO] or "(nothing)"},
-            {"role": "user", "content": f"That is no valid answer: {error}. Answer again."},
-        ]
-    return Decision(None, tuple(attempts))
-
-
-def _judge(answer: Answer, find: Callable[[str], Parsed]) -> tuple[Any, str | None, str | None]:
-    """(action, None, None), or (None, failure, error)."""
-    if answer.error is not None:
-        return None, "call", answer.error
-    if answer.finish_reason == "length":
-        return None, "cut", "it was cut off for its length; be shorter"
-    if answer.finish_reason in ("refusal", "content_filter"):
-        return None, "refused", "it was refused; this is a harmless word game"
-    if not answer.text.strip():
-        return None, "empty", "it was empty"
-    action, error = find(answer.text)
-    return action, error and "invalid", error
-
-
-def _attempt(answer: Answer, failure: str | None, error: str | None) -> Attempt:
-    return Attempt(
-        text=answer.text,
-        error=error,
-        failure=failure,
-        finish_reason=answer.finish_reason,
-        prompt_tokens=answer.prompt_tokens,
-        completion_tokens=answer.completion_tokens,
-        latency=answer.latency,
-        requests=answer.attempts,
-        model=answer.model,
-        id=answer.id,
-        reasoning=answer.reasoning,
-        constrained=answer.constrained,
-    )

@@ -11,8 +11,8 @@ import jax
 from otherminds.games.colored_trails import text
 from otherminds.games.colored_trails.rules import Event, Observation, Rules, View
 from otherminds.games.colored_trails.text import Wording
+from otherminds.tom.agents.asking import ask
 from otherminds.tom.agents.base import Decision
-from otherminds.tom.agents.language_model import ask
 from otherminds.tom.llm.client import Client
 from otherminds.tom.llm.parsing import find_object
 from otherminds.tom.mind import Mind

@@ -16,8 +16,8 @@ from otherminds.games.rps.catalogue import CODES
 from otherminds.games.rps.observation import Asking, Event, Observation, View
 from otherminds.games.rps.statement import Stated, statement
 from otherminds.games.rps.text import Wording
+from otherminds.tom.agents.asking import ask
 from otherminds.tom.agents.base import Decision
-from otherminds.tom.agents.language_model import ask
 from otherminds.tom.llm.client import Client
 from otherminds.tom.llm.parsing import find_object
 from otherminds.tom.mind import Mind
