@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key, UInt32
+from jaxtyping import Array, Bool, Float, Int, Key, UInt32
 
 Alternative = Literal["two-sided", "greater", "less"]
 SomeKey = Key[Array, ""] | UInt32[Array, "2"]
@@ -49,6 +49,25 @@ def unit_means(
     if (rounds == 0).any():
         raise ValueError(f"unit {int((rounds == 0).argmax())} has no round that counts: leave it out")
     return np.where(valid, x, 0).sum(1) / rounds
+
+
+def clustered_mean(
+    x: Float[Array, " N"] | Float[np.ndarray, " N"], cluster: Int[Array, " N"] | Int[np.ndarray, " N"]
+) -> tuple[float, float]:
+    """The mean, and its standard error where only clusters are independent.
+
+    s² = G/(G-1) sum_g (sum_{i in g} (x_i - mean))² / N² over G clusters; NaN for fewer than 2.
+    x: [N].   cluster: [N] which one each belongs to.
+    Source: Liang & Zeger (1986), with the usual G/(G-1) for few clusters.
+    """
+    x, (_, place) = np.asarray(x, float), np.unique(np.asarray(cluster), return_inverse=True)
+    if not len(x):
+        return np.nan, np.nan
+    count, mean = int(place.max()) + 1, float(x.mean())
+    if count < 2:
+        return mean, np.nan
+    sums = np.bincount(place, x - mean)
+    return mean, float(np.sqrt(count / (count - 1) * (sums**2).sum()) / len(x))
 
 
 def paired_test(

@@ -150,3 +150,14 @@ def test_what_cannot_be_is_named():
         resampling.paired_test(KEY, np.ones(3), count=0)
     with pytest.raises(ValueError, match="mass=95"):
         resampling.bootstrap(KEY, np.ones(3), mass=95)
+
+
+def test_the_error_of_a_clustered_mean():
+    """Clusters of one are the textbook's; equal numbers in a cluster count once; one cluster tells no error."""
+    x = np.array([1.0, 2.0, 4.0, 9.0])
+    np.testing.assert_allclose(resampling.clustered_mean(x, np.arange(4)), [4.0, x.std(ddof=1) / 2])
+    twice = resampling.clustered_mean(np.repeat(x, 2), np.repeat(np.arange(4), 2))
+    np.testing.assert_allclose(twice, resampling.clustered_mean(x, np.arange(4)))
+    unequal = resampling.clustered_mean(x, np.array([5, 5, 5, 9]))  # sums of residuals -5 and 5
+    np.testing.assert_allclose(unequal, [4.0, np.sqrt(2 * 50) / 4])
+    assert np.isnan(resampling.clustered_mean(x, np.zeros(4, int))[1])
