@@ -112,9 +112,13 @@ def draw(layout: Layout, tiles: Int[Array | np.ndarray, "R C"], goals: Mapping[i
 
 def chips_text(layout: Layout, chips: Sequence[int] | Int[Array | np.ndarray, "K"]) -> str:
     """Chips as a list and in words, such as "[0, 2, 0, 0, 1] (2 black, 1 yellow)"."""
-    counts = [int(count) for count in chips]
-    held = [f"{count} {name}" for count, name in zip(counts, colour_names(layout), strict=True) if count]
-    return f"{counts} ({', '.join(held) or 'none'})"
+    return f"{[int(count) for count in chips]} ({chips_in_words(layout, chips)})"
+
+
+def chips_in_words(layout: Layout, chips: Sequence[int] | Int[Array | np.ndarray, "K"]) -> str:
+    """Chips in words, such as "2 black, 1 yellow"."""
+    held = [f"{int(count)} {name}" for count, name in zip(chips, colour_names(layout), strict=True) if count]
+    return ", ".join(held) or "none"
 
 
 def rules_text(rules: Rules, wording: Wording | None = None) -> str:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from otherminds.games.colored_trails.board import Layout
-from otherminds.tom.experiments.colored_trails.compare import PEOPLE, Shadow, is_person, seats_of
-from otherminds.tom.experiments.colored_trails.records import Games
+from otherminds.tom.experiments.colored_trails.explain import Shadow
+from otherminds.tom.experiments.colored_trails.records import PEOPLE, Games, is_person, seats_of
 
 Cell = tuple[int, int]
 SEPARATOR = re.compile(r"(?:^|\s)-\s")
@@ -125,7 +125,7 @@ def annotate(games: Games, shadows: Mapping[str, Shadow]) -> Annotations | None:
     layout = games.rules.layout
     seats = {agent: own for agent, own in seats_of(games).items() if agent == PEOPLE or is_person(agent)}
     texts = [
-        (n, t % 2, t, games.thoughts[n][t])
+        (n, t % 2, t, games.lines[n][t].thoughts)
         for n, pair in enumerate(games.agents)
         for t in range(games.lengths[n])
         if is_person(pair[t % 2])

@@ -1,18 +1,6 @@
-"""What negotiations brought, and which mind explains each player.
+"""What negotiations brought each player, and which mind explains it (`explain`)."""
 
-Every decision is shadowed by every mind: it values each move at that moment, and the player is taken to choose by a
-softmax of these values. A game is a unit. Minds are set beside each other three ways:
-
-- held-out: rationality fitted on the player's other games, one lapse for all minds; each game's log-probability then is
-  its log-evidence;
-- free lapse: the same, with the lapse fitted too;
-- reference: as the analysis of LLM-TOM does, rationality fitted on all games of the group at once, without a lapse,
-  no probability below 1e-10; each game's log-likelihood at the fit is taken for its log-evidence. Withdrawal has what
-  the mind finds it worth as an offer, at least 0; the other ways give it what it is worth, 0.
-
-By each, random-effects model selection says how frequent minds are among games, or among people.
-"""
-
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,43 +9,29 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 
 from otherminds.games.colored_trails.rules import Ending, Role, Rules
 from otherminds.games.colored_trails.utility import Deal
-from otherminds.inference.comparison import bic_log_evidence, fixed_effects, select
-from otherminds.tom.experiments.colored_trails.fits import (
-    BETAS,
-    LAPSES,
-    Fit,
-    best,
-    floored,
-    held_out,
-    lapsing,
-    log_choice,
-)
-from otherminds.tom.experiments.colored_trails.records import Games, Outcomes, deals, outcomes
-from otherminds.tom.experiments.compare import LAPSE, UNIFORM
+from otherminds.inference.resampling import clustered_mean
+from otherminds.tom.experiments.colored_trails.explain import Explanation, Shadow, at_the_fit, explain
+from otherminds.tom.experiments.colored_trails.records import Games, Outcomes, deals, is_person, outcomes, seats_of
+from otherminds.tom.experiments.compare import LAPSE
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.colored_trails.fast import faster
 from otherminds.tom.minds.colored_trails.registry import NamedNegotiator, named_negotiator
 from otherminds.tom.minds.colored_trails.shadow import shadow
 from otherminds.tom.minds.colored_trails.variant import DESCRIBED, VARIANTS
+from otherminds.tom.minds.spec import UnknownMind
 
-DEFAULT_MINDS = ("order0", "order1", "order2", "bayesian1")
-PEOPLE = "people"
-"""All people together."""
+DEFAULT_MINDS = ("order0", "order1", "order2", "bayesian1:rationality=fit")
+FITTED = {
+    "rationality": (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0),
+    "learning_speed": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
+    "confidence": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
+}
+"""What `option=fit` tries, of the options that stand behind a choice of the best."""
 EVERY = "all"
-WAYS = ("held-out", "free lapse", "reference")
-PARAMETERS = {"held-out": 1, "free lapse": 2, "reference": 1}
-"""That are fitted of a mind; the uniform one has none."""
-
-
-class Shadow(NamedTuple):
-    """What a mind made of every move of N games, in its mover's place."""
-
-    values: Float[np.ndarray, "N T A"]  # points, of every move that could be made; -inf: padding
-    log_goal: Float[np.ndarray, "N T G"]  # log-posterior of the other's goal
 
 
 @dataclass(frozen=True)
@@ -69,31 +43,11 @@ class Gain:
     deception: str  # "allowed", "unmentioned", "" where the log says nothing, "all"
     games: int  # that are over
     mean: float  # points, less cost
-    error: float  # standard error over games; NaN for fewer than 2
+    error: float  # standard error, clustered by `clusters_of`; NaN for fewer than 2 clusters
     agreed: int
     moves: float  # mean
     reached: int  # games in which the player's chips pay for a walk to its goal
     failed: int  # answers of the player
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A mind as what explains a player, or people together."""
-
-    agent: str
-    units: str  # "games", or "players": what the random effects are over
-    way: str  # of WAYS
-    mind: str
-    count: int  # units
-    decisions: int
-    fit: Fit | None  # on all of the agent's decisions at once; None: nothing is fitted, or each player has its own
-    log_evidence: float  # summed over units, nats
-    log_score: float  # nats a decision
-    frequency: float  # expected, among units
-    exceedance: float  # P(it is the most frequent)
-    protected: float  # the same, where all may be equally frequent
-    chance: float  # P(all are equally frequent)
-    alone: float  # P(it made all units), if one mind did: fixed effects
 
 
 class Comparison(NamedTuple):
@@ -128,22 +82,53 @@ def compare(
     chosen = chosen_minds(minds, variant, games.rules)
     dealt = deals(games.rules, games.board)
     found = outcomes(games, dealt)
-    shadows = {}
-    for name, each in chosen.items():
-        shadows[name] = shadow_all(each, games, dealt)
-        if on_mind is not None:
-            on_mind()
-    return Comparison(gains(games, found), explain(games, dealt, shadows, lapse), shadows, dealt, found, lapse, variant)
+    shadows: dict[str, dict[str, Shadow]] = {}
+    for name, settings in chosen.items():
+        shadows[name] = {}
+        for setting, named in settings.items():
+            shadows[name][setting] = shadow_all(named, games, dealt)
+            if on_mind is not None:
+                on_mind()
+    explained = explain(games, dealt, shadows, lapse)
+    fitted = at_the_fit(games, shadows, explained)
+    return Comparison(gains(games, found), explained, fitted, dealt, found, lapse, variant)
 
 
-def chosen_minds(minds: Sequence[str] | None, variant: str, rules: Rules) -> dict[str, NamedNegotiator]:
-    """The minds by what they are written as.
+def chosen_minds(minds: Sequence[str] | None, variant: str, rules: Rules) -> dict[str, dict[str, NamedNegotiator]]:
+    """The minds by what they are written as, and by the settings that are tried: "" where nothing is `=fit`.
 
     Raises: ValueError for a variant that does not exist; UnknownMind.
     """
     if variant not in VARIANTS:
         raise ValueError(f"variant {variant!r}: there are {', '.join(VARIANTS)}")
-    return {spec: named_negotiator(with_variant(spec, variant), rules) for spec in (minds or DEFAULT_MINDS)}
+    return {
+        spec: {
+            setting: named_negotiator(with_variant(each, variant), rules)
+            for setting, each in with_settings(spec).items()
+        }
+        for spec in (minds or DEFAULT_MINDS)
+    }
+
+
+def with_settings(spec: str) -> dict[str, str]:
+    """A mind as it is written with every value of its options that are `=fit`, by what these are.
+
+    Raises: UnknownMind for an option that is not fitted so.
+    """
+    name, _, rest = spec.partition(":")
+    options = [[piece.strip() for piece in part.partition("=")] for part in rest.split(",")]
+    fitted = [option.replace("-", "_") for option, _, value in options if value == "fit"]
+    for option in fitted:
+        if option not in FITTED:
+            raise UnknownMind(
+                f"{spec!r}: {option}=fit: {', '.join(FITTED)} can be fitted so; beta and lapse are fitted always"
+            )
+    fixed = [f"{option}={value}" for option, equals, value in options if equals and value != "fit"]
+    if not fitted:
+        return {"": spec}
+    tried = itertools.product(*(FITTED[option] for option in fitted))
+    settings = [",".join(f"{option}={value:g}" for option, value in zip(fitted, each, strict=True)) for each in tried]
+    return {setting: f"{name}:{','.join([setting, *fixed])}" for setting in settings}
 
 
 def with_variant(spec: str, variant: str) -> str:
@@ -173,26 +158,6 @@ def shadow_all(named: NamedNegotiator, games: Games, deal: Deal) -> Shadow:
     ]
     (first, of_first), (second, of_second) = both
     return Shadow(np.where(turns == 0, first, second), np.where(turns == 0, of_first, of_second))
-
-
-def is_person(agent: str) -> bool:
-    """Whether an agent is a person: "human", or "human-" and more."""
-    return agent.partition("-")[0] == "human"
-
-
-def seats_of(games: Games) -> dict[str, Int[np.ndarray, "S 2"]]:
-    """By player, [S, (game, role)]: people together where there are several, then other players, then each person."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    for n, pair in enumerate(games.agents):
-        for role, agent in enumerate(pair):
-            found.setdefault(agent, []).append((n, role))
-    people = [agent for agent in found if is_person(agent)]
-    together = {PEOPLE: sorted(seat for agent in people for seat in found[agent])} if len(people) > 1 else {}
-    others = {agent: seats for agent, seats in found.items() if agent not in people}
-    return {agent: np.array(seats) for agent, seats in (together | others | found).items()}
-
-
-# --- What negotiations brought --------------------------------------------------------------------------------------
 
 
 def gains(games: Games, found: Outcomes) -> list[Gain]:
@@ -229,7 +194,7 @@ def _gain(
         deception,
         len(seats),
         float(gained.mean()),
-        float(gained.std(ddof=1) / np.sqrt(len(seats))) if len(seats) > 1 else np.nan,
+        clustered_mean(gained, clusters_of(games, n))[1],
         int((games.endings[n] == Ending.ACCEPTED).sum()),
         float(games.lengths[n].mean()),
         int(found.reached[n, role].sum()),
@@ -237,141 +202,12 @@ def _gain(
     )
 
 
-# --- Which mind explains whom ---------------------------------------------------------------------------------------
+def clusters_of(games: Games, n: Int[np.ndarray, " S"]) -> Int[np.ndarray, " S"]:
+    """[S] which of some games are taken as independent.
 
-
-class Decisions(NamedTuple):
-    """All moves of some logs that were answered, in a row."""
-
-    game: Int[np.ndarray, " D"]
-    turn: Int[np.ndarray, " D"]
-    made: Int[np.ndarray, " D"]
-    withdrawal: Int[np.ndarray, " D"]  # its code
-    valid: Bool[np.ndarray, "D A"]  # offers that there are
-
-
-def decisions_of(games: Games, deal: Deal) -> Decisions:
-    """The moves that were answered."""
-    game, turn = np.nonzero(games.valid & ~games.failed)
-    return Decisions(game, turn, games.kept[game, turn], deal.offers.own[game, turn % 2], deal.offers.valid[game])
-
-
-def explain(games: Games, deal: Deal, shadows: Mapping[str, Shadow], lapse: float) -> list[Explanation]:
-    """Every mind, and a uniform one, as what explains each player over its games, and people over games and players.
-
-    A player with fewer than two games in which it moved is left out.
+    Those of different people are; where there is one or none, those on different boards. A board and its copy are one.
     """
-    made = decisions_of(games, deal)
-    places = 2 * made.game + made.turn % 2  # of a game and a role
-    count = 2 * len(games.ids)
-    moves = np.bincount(places, minlength=count)
-    places_of = {agent: (own := 2 * each[:, 0] + each[:, 1])[moves[own] > 0] for agent, each in seats_of(games).items()}
-    places_of = {agent: own for agent, own in places_of.items() if len(own) > 1}
-    people = [agent for agent in places_of if is_person(agent)]
-    if PEOPLE in places_of:  # those who are in it have two games each
-        places_of[PEOPLE] = np.sort(np.concatenate([places_of[agent] for agent in people]))
-    even = -np.log(made.valid.sum(1))
-    uniform = np.bincount(places, even, count)
-    evidence = {(way, agent): {UNIFORM: uniform[own]} for way in WAYS for agent, own in places_of.items()}
-    fits: dict[tuple[str, str, str], Fit] = {}
-    for mind, each in shadows.items():
-        tables = _tables(each.values[made.game, made.turn], made, places, count, lapse)
-        for (way, agent), known in evidence.items():
-            if agent != PEOPLE:
-                known[mind], fits[way, agent, mind] = _evidence(way, tables[way], places_of[agent])
-        for way in WAYS if PEOPLE in places_of else ():
-            pooled, fits[way, PEOPLE, mind] = _evidence(way, tables[way], places_of[PEOPLE])
-            apart = np.concatenate([evidence[way, agent][mind] for agent in people])
-            order = np.argsort(np.concatenate([places_of[agent] for agent in people]))
-            evidence[way, PEOPLE][mind] = pooled if way == "reference" else apart[order]
-    rows = []
-    for agent, own in places_of.items():
-        for way in WAYS:
-            scores = evidence[way, agent]
-            own_fits = {mind: fits[way, agent, mind] for mind in shadows}
-            rows += _rows(agent, "games", way, scores, own_fits, int(moves[own].sum()))
-        for way in WAYS if agent == PEOPLE and len(people) > 1 else ():
-            rows += _over_players(way, people, places_of, evidence, fits, moves)
-    return rows
-
-
-class Table(NamedTuple):
-    """The log-likelihood of every seat's choices at every point of a grid."""
-
-    values: Float[np.ndarray, "P B L"]
-    lapses: Float[np.ndarray, " L"]
-
-
-def _tables(
-    values: Float[np.ndarray, "D A"], made: Decisions, places: Int[np.ndarray, " D"], count: int, lapse: float
-) -> dict[str, Table]:
-    """By way."""
-    ended = values.copy()
-    ended[np.arange(len(values)), made.withdrawal] = 0.0
-    as_offer, as_end = (
-        np.asarray(log_choice(each, made.valid, made.made, BETAS.astype(each.dtype)), float) for each in (values, ended)
-    )
-    offers = made.valid.sum(1)
-    one, none = np.array([lapse]), np.zeros(1)
-    return {
-        "held-out": Table(lapsing(as_end, offers, places, count, one), one),
-        "free lapse": Table(lapsing(as_end, offers, places, count, LAPSES), LAPSES),
-        "reference": Table(floored(as_offer, places, count)[..., None], none),
-    }
-
-
-def _evidence(way: str, table: Table, places: Int[np.ndarray, " S"]) -> tuple[Float[np.ndarray, " S"], Fit]:
-    """The log-evidence of each game, and the fit on all."""
-    own = table.values[places]
-    scores = own[:, own.sum(0).argmax(), 0] if way == "reference" else held_out(own)
-    return scores, best(own, table.lapses)
-
-
-def _over_players(
-    way: str,
-    people: Sequence[str],
-    places_of: Mapping[str, Int[np.ndarray, " S"]],
-    evidence: Mapping[tuple[str, str], Mapping[str, np.ndarray]],
-    fits: Mapping[tuple[str, str, str], Fit],
-    moves: Int[np.ndarray, " P"],
-) -> list[Explanation]:
-    """People as units: what was held out, summed; for the reference's fits, one a player, minus half the BIC."""
-    counts = {agent: int(moves[places_of[agent]].sum()) for agent in people}
-    scores = {}
-    for mind, _ in evidence[way, people[0]].items():
-        scores[mind] = np.array(
-            [
-                bic_log_evidence(fits[way, agent, mind].log_likelihood, PARAMETERS[way], counts[agent])
-                if way == "reference" and mind != UNIFORM
-                else evidence[way, agent][mind].sum()
-                for agent in people
-            ]
-        )
-    return _rows(PEOPLE, "players", way, scores, {}, sum(counts.values()))
-
-
-def _rows(
-    agent: str, units: str, way: str, scores: Mapping[str, np.ndarray], fits: Mapping[str, Fit], decisions: int
-) -> list[Explanation]:
-    minds = [*(mind for mind in scores if mind != UNIFORM), UNIFORM]
-    table = np.stack([scores[mind] for mind in minds], 1)
-    chosen, alone = select(table), np.exp(fixed_effects(table))
-    return [
-        Explanation(
-            agent,
-            units,
-            way,
-            mind,
-            len(table),
-            decisions,
-            fits.get(mind),
-            float(table[:, k].sum()),
-            float(table[:, k].sum() / decisions),
-            float(chosen.frequency[k]),
-            float(chosen.exceedance[k]),
-            float(chosen.protected[k]),
-            chosen.chance,
-            float(alone[k]),
-        )
-        for k, mind in enumerate(minds)
-    ]
+    people = [tuple(filter(is_person, games.agents[game])) for game in n]
+    alike = people if len(set(people)) > 1 else [games.dealt_as[game] for game in n]
+    places: dict[Any, int] = {}
+    return np.array([places.setdefault(each, len(places)) for each in alike])

@@ -13,16 +13,15 @@ from otherminds.tom.experiments.colored_trails.annotations import Annotations, a
 from otherminds.tom.experiments.colored_trails.compare import (
     DEFAULT_MINDS,
     EVERY,
-    PEOPLE,
     Comparison,
-    Explanation,
     Gain,
     chosen_minds,
     compare,
-    is_person,
 )
+from otherminds.tom.experiments.colored_trails.explain import Explanation
+from otherminds.tom.experiments.colored_trails.fits import Fit
 from otherminds.tom.experiments.colored_trails.recordings import import_panel
-from otherminds.tom.experiments.colored_trails.records import read_games
+from otherminds.tom.experiments.colored_trails.records import PEOPLE, is_person, read_games
 from otherminds.tom.experiments.compare import UNIFORM
 from otherminds.tom.experiments.console import (
     LOG,
@@ -40,6 +39,8 @@ from otherminds.tom.experiments.defaults import split_agents
 from otherminds.tom.minds.colored_trails.variant import DESCRIBED
 
 PLAYER = "player"
+EVEN = 0.5
+"""Probability that all minds are equally frequent, above which a table says that none stands out."""
 
 
 def import_panel_log(*, path: str, out: str, as_json: bool) -> None:
@@ -106,8 +107,8 @@ def report(
     """Shadows the logs' decisions, prints the tables, and writes the report; no folder: nothing is written."""
     with slow_progress("reading lines") as advance:
         games, begun = read_games(logs, advance)
-    chosen_minds(minds, variant, games.rules)
-    with progress_bar("shadowing every move", len(minds)) as advance:
+    tried = sum(map(len, chosen_minds(minds, variant, games.rules).values()))
+    with progress_bar("shadowing every move", tried) as advance:
         comparison = compare(games, minds, variant=variant, lapse=lapse, on_mind=advance)
     annotations = annotate(games, comparison.shadows)
     if as_json:
@@ -132,7 +133,8 @@ def as_content(comparison: Comparison, annotations: Annotations | None) -> dict[
         "variant": comparison.variant,
         "gains": [asdict(row) for row in comparison.gains],
         "explanations": [
-            asdict(row) | {"fit": row.fit._asdict() if row.fit else None} for row in comparison.explanations
+            asdict(row) | {"fit": dict(zip(Fit._fields[:3], row.fit, strict=False)) if row.fit else None}
+            for row in comparison.explanations
         ],
         "annotations": asdict(annotations) if annotations else None,
     }
@@ -160,8 +162,9 @@ def print_gains(rows: Sequence[Gain]) -> None:
         )
     notes = [
         "gain: mean points above what the chips dealt are worth, less the cost of moves,",
-        "± standard error over games. at goal: games in which the player's chips pay for",
-        "the way to its own goal. Games that are not over are left out.",
+        "± standard error, with people (where there is one or none: boards) as clusters.",
+        "at goal: games in which the player's chips pay for the way to its own goal.",
+        "Games that are not over are left out.",
     ]
     if one_of_many:
         notes.append("gains.csv and --json have every condition of every person.")
@@ -187,21 +190,25 @@ def print_explanations(comparison: Comparison) -> None:
                 table.add_section()
             table.add_row(Text(f"{row.agent}: {row.count} {row.units}, {row.decisions} moves", style="bold"), *[""] * 5)
         before = group
+        best = _best(row, held_out)
         table.add_row(
-            Text(f"  {row.mind}"),
+            Text(f"  {told_with_setting(row)}{' *' * best}"),
             number(row.fit.beta) if row.fit and row.mind != UNIFORM else "–",
             number(row.log_score),
             *(number(value) for value in (row.frequency, row.exceedance, row.protected)),
-            style="bold" if _best(row, held_out) else None,
+            style="bold" if best else None,
         )
+    even = {f"{row.agent} ({row.units}: {row.chance:.2f})": None for row in held_out if row.chance > EVEN}
     show(
-        "Which mind explains whom (bold: the most frequent)",
+        "Which mind explains whom",
         table,
         f"Variant {comparison.variant}. Choice by softmax of a mind's values, beta per point,",
         f"fitted on the player's other games, with lapse {comparison.lapse:g}. nats: mean log-probability",
         "of a move that was held out. share, exceed: expected frequency of a mind among",
         "games (or players), and the probability that it is the most frequent; protected:",
-        "the same, where all may be equally frequent.",
+        "the same, where all may be equally frequent. In brackets: the fit of a setting.",
+        "* the most frequent mind.",
+        *([f"No mind stands out (probability that all are as frequent): {', '.join(even)}."] if even else ()),
     )
     others = [row for row in comparison.explanations if row.way != "held-out"]
     ways = list(dict.fromkeys(row.way for row in others))
@@ -222,6 +229,12 @@ def print_explanations(comparison: Comparison) -> None:
         "does, rationality fitted on all games at once, no lapse, no probability below",
         "1e-10 (over players: one fit each, and minus half its BIC).",
     )
+
+
+def told_with_setting(row: Explanation) -> str:
+    """A mind, and the values of its settings that were fitted: "bayesian1:rationality=fit (0.2)"."""
+    values = [part.partition("=")[2] for part in row.setting.split(",")]
+    return f"{row.mind} ({', '.join(values)})" if row.setting else row.mind
 
 
 def _best(row: Explanation, rows: Sequence[Explanation]) -> bool:

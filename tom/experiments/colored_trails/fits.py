@@ -1,9 +1,11 @@
 """How probable choices are under values, for every rationality and lapse of a grid; fits, and fits without a unit.
 
 p(a) = (1 - lapse) softmax(beta values)[a] + lapse / n over the n offers there are. A fit is the best point of the grid:
-a step of it changes beta by 2%, which costs less than 0.01 nats at several hundred decisions.
+a step of it changes beta by 2%, which costs less than 0.01 nats at several hundred decisions. A mind with a setting
+that is fitted too has values for each of them: R settings, 1 for a mind without.
 """
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -18,6 +20,11 @@ LAPSES = np.linspace(0, 1, 41) ** 2
 FLOOR = 1e-10
 """What the reference takes for a probability below it."""
 
+Rows = Int[np.ndarray, " _"]
+"""The decisions of a unit: rows of `log_choice`."""
+Table = Callable[[Rows], Float[np.ndarray, "R B L"]]
+"""The log-likelihood of some decisions at every point of the grid, nats."""
+
 
 class Fit(NamedTuple):
     """The best point of a grid."""
@@ -25,6 +32,7 @@ class Fit(NamedTuple):
     beta: float  # per point
     lapse: float
     log_likelihood: float  # nats
+    setting: int = 0  # which of the R
 
 
 @jax.jit
@@ -45,49 +53,45 @@ def log_choice(
     return jax.lax.map(one, (values, valid, made))
 
 
-def floored(log_p: Float[np.ndarray, "D B"], unit: Int[np.ndarray, " D"], units: int) -> Float[np.ndarray, "S B"]:
-    """[S, B] log-likelihood of each unit's choices without a lapse, where no choice is less probable than FLOOR; nats.
+def floored(log_p: Float[np.ndarray, "R D B"]) -> Table:
+    """Without a lapse, where no choice is less probable than FLOOR.
 
-    log_p: of `log_choice`.   unit: [D] of each decision, 0 to units - 1.
+    log_p: of `log_choice`, for each setting.
     """
-    held = np.maximum(log_p, np.log(FLOOR))
-    return np.stack([held[unit == s].sum(0) for s in range(units)])
+
+    def table(rows: Rows) -> Float[np.ndarray, "R B L"]:
+        return np.maximum(log_p[:, rows], np.log(FLOOR)).sum(1, dtype=np.float64)[..., None]
+
+    return table
 
 
-def lapsing(
-    log_p: Float[np.ndarray, "D B"],
-    offers: Int[np.ndarray, " D"],
-    unit: Int[np.ndarray, " D"],
-    units: int,
-    lapses: Float[np.ndarray, " L"],
-) -> Float[np.ndarray, "S B L"]:
-    """[S, B, L] log-likelihood of each unit's choices with every one of some lapses; nats.
+def lapsing(log_p: Float[np.ndarray, "R D B"], offers: Int[np.ndarray, " D"], lapses: Float[np.ndarray, " L"]) -> Table:
+    """With every one of some lapses.
 
-    offers: [D] how many there are, over which a lapse is uniform.   Other arguments: as `floored`.
+    log_p: of `log_choice`, for each setting.   offers: [D] how many there are, over which a lapse is uniform.
     """
-    found = np.zeros((units, log_p.shape[1], len(lapses)), np.float32)
-    p, even = np.exp(log_p), 1 / offers[:, None]
-    for s in range(units):
-        own = unit == s
-        for k, lapse in enumerate(lapses):
-            mixed = np.log((1 - lapse) * p[own] + lapse * even[own]) if lapse > 0 else log_p[own]
-            found[s, :, k] = mixed.sum(0)
-    return found
+
+    def table(rows: Rows) -> Float[np.ndarray, "R B L"]:
+        own, even = log_p[:, rows], 1 / offers[rows, None]
+        p = np.exp(own)
+        mixed = [np.log((1 - lapse) * p + lapse * even) if lapse > 0 else own for lapse in lapses]
+        return np.stack([each.sum(1, dtype=np.float64) for each in mixed], -1)
+
+    return table
 
 
-def best(table: Float[np.ndarray, "S B L"], lapses: Float[np.ndarray, " L"]) -> Fit:
-    """The point that makes all units together most probable."""
-    total = table.sum(0, dtype=np.float64)
-    beta, lapse = np.unravel_index(total.argmax(), total.shape)
-    return Fit(float(BETAS[beta]), float(lapses[lapse]), float(total[beta, lapse]))
+def best(total: Float[np.ndarray, "R B L"], lapses: Float[np.ndarray, " L"]) -> Fit:
+    """The point that is most probable; total: of all decisions."""
+    setting, beta, lapse = np.unravel_index(total.argmax(), total.shape)
+    return Fit(float(BETAS[beta]), float(lapses[lapse]), float(total.max()), int(setting))
 
 
-def held_out(table: Float[np.ndarray, "S B L"]) -> Float[np.ndarray, " S"]:
+def held_out(table: Table, units: Sequence[Rows], total: Float[np.ndarray, "R B L"]) -> Float[np.ndarray, " S"]:
     """[S] what each unit's choices score at the best point of all the others, nats.
 
+    total: of all units together.
     Raises: ValueError for fewer than two units.
     """
-    if len(table) < 2:
-        raise ValueError(f"table of {len(table)} units: leaving one out takes at least 2")
-    total = table.sum(0, dtype=np.float64)
-    return np.array([own.flat[(total - own).argmax()] for own in table], float)
+    if len(units) < 2:
+        raise ValueError(f"{len(units)} units: leaving one out takes at least 2")
+    return np.array([own.flat[(total - own).argmax()] for own in map(table, units)], float)

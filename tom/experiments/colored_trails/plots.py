@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from otherminds.tom.experiments.colored_trails.compare import EVERY, PEOPLE, Explanation, Gain, Shadow, is_person
-from otherminds.tom.experiments.colored_trails.records import Games
+from otherminds.tom.experiments.colored_trails.compare import EVERY, Gain
+from otherminds.tom.experiments.colored_trails.explain import Explanation, Shadow
+from otherminds.tom.experiments.colored_trails.records import PEOPLE, Games, is_person, seats_of
 from otherminds.tom.experiments.plots import (
     COLOURS,
     FAINT,
@@ -56,7 +57,8 @@ def probabilities(rows: Sequence[Explanation], path: Path) -> None:
     minds = list(dict.fromkeys(row.mind for row in rows))
     height = LINE * len(groups)
     with new_figure(path, height + 1.15) as figure:
-        for column, (name, title) in enumerate({"frequency": "share of units", "exceedance": "most frequent"}.items()):
+        titles = {"frequency": "share of units", "exceedance": "P(most frequent)"}
+        for column, (name, title) in enumerate(titles.items()):
             axes = new_axes(figure, 3.0 + 3.6 * column, 0.75, 3.2, height, xlim=(0, 1), ylim=(len(groups), 0))
             axes.set_title(title, size=10)
             _name_rows(axes, [f"{agent} ({units})" if not column else "" for agent, units in groups])
@@ -71,62 +73,78 @@ def probabilities(rows: Sequence[Explanation], path: Path) -> None:
 
 
 def betas(rows: Sequence[Explanation], path: Path) -> None:
-    """Fitted rationalities on a logarithmic axis, a row a player, a mark a mind.
+    """Fitted rationalities on a logarithmic axis, a row a player, a mark a mind; a fit of 0 stands at the left edge.
 
-    rows: of one way. Raises: ValueError without a fit.
+    rows: of one way. Raises: ValueError without a fit above 0.
     """
     from matplotlib.ticker import LogLocator
 
-    rows = [row for row in rows if row.fit is not None and row.fit.beta > 0]
-    _some(rows)
+    rows = [row for row in rows if row.fit is not None]
+    _some([row for row in rows if row.fit and row.fit.beta > 0])
     agents = list(dict.fromkeys(row.agent for row in rows))
     minds = list(dict.fromkeys(row.mind for row in rows))
+    lowest = min(row.fit.beta for row in rows if row.fit and row.fit.beta > 0)
+    edge = 10 ** math.floor(math.log10(lowest) - 0.3)
     height = LINE * len(agents)
     with new_figure(path, height + 1.2) as figure:
         axes = new_axes(figure, 3.0, 0.55, 6.6, height, xscale="log", ylim=(len(agents), 0))
         _name_rows(axes, agents)
         for row in rows:
-            place = minds.index(row.mind)
-            style = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
-            axes.plot(row.fit.beta, agents.index(row.agent) + 0.5, markersize=5, **style)
+            beta = row.fit.beta if row.fit else 0.0
+            axes.plot(
+                max(beta, edge), agents.index(row.agent) + 0.5, markersize=5, clip_on=False, **_mark(minds, row.mind)
+            )
+        axes.set_xlim(left=edge)
         plain_log(axes.xaxis)
         axes.xaxis.set_major_locator(LogLocator(10, (1, 2, 5)))
-        axes.set_xlabel("beta, per point", size=9.5)
+        none = any(row.fit and not row.fit.beta for row in rows)
+        axes.set_xlabel(f"beta, per point{' (at the left edge: 0)' if none else ''}", size=9.5)
         _legend(figure, minds)
 
 
+def _mark(minds: Sequence[str], mind: str) -> dict[str, str]:
+    """A mind's colour and mark, the same in every figure."""
+    place = minds.index(mind)
+    return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
+
+
 def goal_posteriors(games: Games, shadows: Mapping[str, Shadow], path: Path, most: int = 12) -> None:
-    """The mean posterior of the other's goal by move, a line a mind; people's decisions and other agents' apart.
+    """The mean posterior of the other's goal by move, a line a mind; a panel an agent, people together.
 
     most: moves that are drawn. A game counts as long as it goes on. Raises: ValueError without minds.
     """
     _some(shadows)
     turns = min(most, games.kept.shape[1])
-    person = np.array([[is_person(pair[t % 2]) for t in range(turns)] for pair in games.agents])
+    seats = {agent: own for agent, own in seats_of(games).items() if agent == PEOPLE or not is_person(agent)}
+    seats = seats or seats_of(games)  # one person alone
     goals = np.asarray(games.board.goals)[:, [1, 0]][:, np.arange(turns) % 2]  # of the player who does not move
-    with new_figure(path, 3.5) as figure:
-        for column, (who, title) in enumerate(((person, "people decide"), (~person, "others decide"))):
-            axes = new_axes(figure, 0.7 + 4.8 * column, 0.75, 4.2, 2.1)
-            axes.set_title(title, size=10)
+    minds, rows = list(shadows), math.ceil(len(seats) / 2)
+    with new_figure(path, 0.7 + 2.75 * rows) as figure:
+        for place, (agent, own) in enumerate(seats.items()):
+            axes = new_axes(figure, 0.7 + 4.8 * (place % 2), 0.75 + 2.75 * (rows - 1 - place // 2), 4.2, 2.1)
+            axes.set_title(f"{agent} decides" if agent != PEOPLE else "people decide", size=10)
             axes.set_ylim(0, 1)
             axes.axhline(1 / len(games.rules.layout.goals), color=FAINT, linewidth=0.8, linestyle=":")
+            who = np.zeros((len(games.ids), turns), bool)
+            for role in range(2):
+                who[own[own[:, 1] == role, 0], role::2] = True
             there = games.valid[:, :turns] & who
             shown = there.sum(0) > 0
-            for place, shadow in enumerate(shadows.values()):
+            for mind, shadow in shadows.items():
                 p = np.exp(np.take_along_axis(shadow.log_goal[:, :turns], goals[:, :, None], -1)[..., 0])
                 mean = np.where(there, p, 0).sum(0)[shown] / there.sum(0)[shown]
-                style = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
-                axes.plot(np.flatnonzero(shown) + 1, mean, markersize=4, linewidth=1.3, **style)
+                axes.plot(np.flatnonzero(shown) + 1, mean, markersize=4, linewidth=1.3, **_mark(minds, mind))
             axes.set_xlabel("move", size=9.5)
-        figure.axes[0].set_ylabel("posterior of the other's goal", size=9.5)
-        _legend(figure, list(shadows))
+            if place % 2 == 0:
+                axes.set_ylabel("posterior of the other's goal", size=9.5)
+        _legend(figure, minds)
 
 
 def _legend(figure: Any, names: Sequence[str]) -> None:
     for place, name in enumerate(names):
         colour = COLOURS[place % len(COLOURS)]
-        told = wrapped(f"\N{BLACK CIRCLE} {name}", 24).partition("\n")[0]
-        write_at(figure, 0.6 + 1.85 * (place % 5), 0.22 + 0.18 * (place // 5), told, color=colour, size=9.5)
+        told = wrapped(f"\N{BLACK CIRCLE} {name}", 30).partition("\n")[0]
+        write_at(figure, 0.6 + 2.3 * (place % 4), 0.22 + 0.18 * (place // 4), told, color=colour, size=9.5)
 
 
 def _name_rows(axes: Any, names: Sequence[str]) -> None:

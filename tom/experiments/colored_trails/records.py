@@ -17,7 +17,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from otherminds.games.colored_trails.board import PLAYERS, Board, Layout
+from otherminds.games.colored_trails.board import PLAYERS, Board, Layout, check_dealt
+from otherminds.games.colored_trails.checks import check_number, check_whole
 from otherminds.games.colored_trails.offers import Offers
 from otherminds.games.colored_trails.rules import Ending, Role, Rules
 from otherminds.games.colored_trails.utility import Deal, Scoring, deal, within_reach
@@ -27,6 +28,8 @@ from otherminds.tom.experiments.logs import LogRules, Made
 
 GAME = "colored-trails"
 ROLES = tuple(role.name.lower() for role in Role)
+PEOPLE = "people"
+"""All people together."""
 
 Chips = tuple[int, ...]
 
@@ -58,7 +61,7 @@ def board_of(deal: Mapping[str, Any]) -> tuple[Rules, Board]:
 
     deal: tiles [R][C], chips [2][K], goals [2] (indices into `Layout.goals`), cost (points a move), limit (moves);
         where they are not the defaults also layout (start, goals or goal_distance of `Layout`) and scoring (`Scoring`).
-    Raises: ValueError for what is no board, with the name and what is allowed.
+    Raises: ValueError for what is no board that can have been dealt, with the name and what is allowed.
     """
     tiles, chips, goals = (_table(deal, name, depth) for name, depth in (("tiles", 2), ("chips", 2), ("goals", 1)))
     if len(chips) != PLAYERS or len(goals) != PLAYERS:
@@ -74,6 +77,7 @@ def board_of(deal: Mapping[str, Any]) -> tuple[Rules, Board]:
             f"tiles of the colours {tiles.min()} to {tiles.max()}; chips are of colours 0 to {colours - 1}"
         )
     try:
+        _check_numbers(deal)
         own = {name: _as_tuple(value) for name, value in deal.get("layout", {}).items()}
         layout = Layout(*tiles.shape, colours, dealt[0], **own)
         rules = Rules(layout, Scoring(**deal.get("scoring", {})), deal["cost"], deal["limit"])
@@ -83,7 +87,9 @@ def board_of(deal: Mapping[str, Any]) -> tuple[Rules, Board]:
         raise ValueError(f"cost, limit, layout or scoring of the deal are not such ({error})") from None
     if goals.min() < 0 or goals.max() >= len(layout.goals):
         raise ValueError(f"goals {goals.tolist()}: a goal is a number from 0 to {len(layout.goals) - 1}")
-    return rules, Board(tiles, chips, goals)
+    board = Board(tiles, chips, goals)
+    check_dealt(layout, board)
+    return rules, board
 
 
 def deal_json(rules: Rules, board: Board) -> dict[str, Any]:
@@ -98,6 +104,16 @@ def deal_json(rules: Rules, board: Board) -> dict[str, Any]:
     if rules.scoring != Scoring():
         other["scoring"] = asdict(rules.scoring)
     return {"tiles": tiles, "chips": chips, "goals": goals, "cost": rules.cost, "limit": rules.limit} | other
+
+
+def _check_numbers(deal: Mapping[str, Any]) -> None:
+    """Told by name, before anything is made of them: a log says "0.1", true or 1.5 as easily as what is meant."""
+    check_number("cost", deal["cost"], 0)
+    check_whole("limit", deal["limit"], 1)
+    for name, value in deal.get("scoring", {}).items():
+        check_number(name, value)
+    if "goal_distance" in deal.get("layout", {}):
+        check_whole("goal_distance", deal["layout"]["goal_distance"], 1)
 
 
 def _table(deal: Mapping[str, Any], name: str, depth: int) -> np.ndarray:
@@ -154,8 +170,12 @@ def _check_deal(line: journal.GameBegun) -> None:
         raise ValueError(f"{who}: the roles are {', '.join(line.agents) or 'none'}, not {', '.join(ROLES)}")
     try:
         board_of(line.deal or {})
-        if not isinstance(line.deal.get("condition", {}), dict):
-            raise ValueError(f"condition {line.deal['condition']!r}: an object of names and values")
+        condition = line.deal.get("condition", {})
+        if not isinstance(condition, dict):
+            raise ValueError(f"condition {condition!r}: an object of names and values")
+        for name, value in condition.items():
+            if not isinstance(value, str | int | float | None):
+                raise ValueError(f"condition {name}={value!r}: a text, a number, true, false or null")
     except ValueError as error:
         raise ValueError(f"{who}: {error}") from None
 
@@ -195,9 +215,9 @@ class Games:
     lengths: Int[np.ndarray, " N"]  # moves made, failed ones included
     endings: Int[np.ndarray, " N"]  # `Ending`; ONGOING: a game that was cut short
     names: tuple[str, ...]  # [N] of the boards, "" where they have none
+    dealt_as: tuple[str, ...]  # [N] which board it is, the same for its copies: seed and name, else the game's own id
     conditions: tuple[dict[str, Any], ...]  # [N] as the logs have them
-    messages: tuple[tuple[str | None, ...], ...]  # [N][length] to the other player
-    thoughts: tuple[tuple[str | None, ...], ...]  # [N][length] private
+    lines: tuple[tuple[journal.Decision, ...], ...]  # [N][length] of the log: messages, thoughts, answers
 
     @property
     def valid(self) -> Bool[np.ndarray, "N T"]:
@@ -285,9 +305,9 @@ def read_games(
         np.array([len(lines) for _, lines in found], np.int32),
         np.array([_ending(deal, lines) for deal, lines in found], np.int32),
         tuple(str(deal.deal.get("board", "")) for deal, _ in found),
+        tuple(f"seed {d.seed}, {name}" if (name := d.deal.get("board")) else d.game_id for d, _ in found),
         tuple(deal.deal.get("condition", {}) for deal, _ in found),
-        tuple(tuple(line.message for line in lines) for _, lines in found),
-        tuple(tuple(line.thoughts for line in lines) for _, lines in found),
+        tuple(tuple(lines) for _, lines in found),
     ), begun
 
 
@@ -327,3 +347,20 @@ def outcomes(games: Games, deals: Deal) -> Outcomes:
     paid = rules.cost * rules.charged * games.lengths[:, None]
     reach = np.asarray(_reacher(rules.layout)(deals.board, offers))
     return Outcomes(final, before, after - paid, after - paid - before, reach[n[:, None], goals, final])
+
+
+def is_person(agent: str) -> bool:
+    """Whether an agent is a person: "human", or "human-" and more."""
+    return agent.partition("-")[0] == "human"
+
+
+def seats_of(games: Games) -> dict[str, Int[np.ndarray, "S 2"]]:
+    """By player, [S, (game, role)]: people together where there are several, then other players, then each person."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for n, pair in enumerate(games.agents):
+        for role, agent in enumerate(pair):
+            found.setdefault(agent, []).append((n, role))
+    people = [agent for agent in found if is_person(agent)]
+    together = {PEOPLE: sorted(seat for agent in people for seat in found[agent])} if len(people) > 1 else {}
+    others = {agent: seats for agent, seats in found.items() if agent not in people}
+    return {agent: np.array(seats) for agent, seats in (together | others | found).items()}

@@ -13,9 +13,11 @@ from otherminds.games.colored_trails.rules import Ending
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.colored_trails import plots
 from otherminds.tom.experiments.colored_trails.annotations import Annotations, Posterior, Score
-from otherminds.tom.experiments.colored_trails.compare import PEOPLE, WAYS, Comparison, Gain, decisions_of, is_person
+from otherminds.tom.experiments.colored_trails.compare import Comparison, Gain
+from otherminds.tom.experiments.colored_trails.explain import WAYS, decisions_of, ending
 from otherminds.tom.experiments.colored_trails.fits import log_choice
-from otherminds.tom.experiments.colored_trails.records import ROLES, Games, chips_text
+from otherminds.tom.experiments.colored_trails.records import PEOPLE, ROLES, Games, chips_text, is_person
+from otherminds.tom.experiments.colored_trails.transcripts import MOST_GAMES, transcript
 from otherminds.tom.experiments.report import data_uri, render, write_csv
 
 
@@ -26,7 +28,7 @@ def write_report(
     annotations: Annotations | None,
     begun: Sequence[journal.RunBegun],
 ) -> list[Path]:
-    """Writes report.html, the figures as PNGs, and gains, explanations, games, decisions and annotations as CSV.
+    """Writes report.html and transcripts.html, the figures as PNGs, and all tables as CSV.
 
     Returns: the files, the page first.
     """
@@ -49,12 +51,13 @@ def write_report(
     write_csv(
         tables["explanations"],
         [
-            *("agent", "units", "way", "mind", "count", "decisions", "beta", "lapse", "log_likelihood"),
+            *("agent", "units", "way", "mind", "setting", "count", "decisions", "beta", "lapse", "log_likelihood"),
             *("log_evidence", "log_score", "frequency", "exceedance", "protected", "chance", "alone"),
         ],
         (
             [
-                *(row.agent, row.units, row.way, row.mind, row.count, row.decisions, *(row.fit or [math.nan] * 3)),
+                *(row.agent, row.units, row.way, row.mind, row.setting, row.count, row.decisions),
+                *(row.fit[:3] if row.fit else [math.nan] * 3),
                 *(row.log_evidence, row.log_score, row.frequency, row.exceedance, row.protected, row.chance, row.alone),
             ]
             for row in comparison.explanations
@@ -86,14 +89,22 @@ def write_report(
         figures={name: data_uri(path) for name, path in figures.items()},
     )
     (folder / "report.html").write_text(page, encoding="utf-8")
-    return [folder / "report.html", *figures.values(), *tables.values()]
+    shown = range(min(len(games.ids), MOST_GAMES))
+    found, offers, shadows = comparison.outcomes, comparison.deals.offers, comparison.shadows
+    page = render(
+        "colored_trails_transcripts.html",
+        games=[transcript(games, n, found, offers, shadows) for n in shown],
+        total=len(games.ids),
+    )
+    (folder / "transcripts.html").write_text(page, encoding="utf-8")
+    return [folder / "report.html", folder / "transcripts.html", *figures.values(), *tables.values()]
 
 
 def write_decisions(path: Path, games: Games, comparison: Comparison) -> None:
     """Every move as CSV, with its value under each mind and its log-probability at the rationality fitted on all.
 
-    value: points, of the move made.   log_p: nats, without a lapse, at the held-out way's fit on all games of the
-    player; empty for a player who is fitted to nothing, and for a failed answer.
+    value: points, of the move made.   log_p: nats, without a lapse and with a withdrawal worth 0, at the held-out way's
+    fit on all games of the player; empty for a player who is fitted to nothing, and for a failed answer.
     """
     minds = list(comparison.shadows)
     head = ["game", "move", "role", "agent", "action", "failed", "message", "thoughts"]
@@ -113,7 +124,7 @@ def _decisions(games: Games, comparison: Comparison) -> Iterable[list[Any]]:
     values = {mind: shadow.values[made.game, made.turn] for mind, shadow in comparison.shadows.items()}
     betas = sorted({fit.beta for fit in fits.values()})
     log_ps = {
-        mind: np.asarray(log_choice(each, made.valid, made.made, np.array(betas, each.dtype)))
+        mind: np.asarray(log_choice(ending(each, made), made.valid, made.made, np.array(betas, each.dtype)))
         for mind, each in values.items()
         if betas
     }
@@ -128,7 +139,7 @@ def _decisions(games: Games, comparison: Comparison) -> Iterable[list[Any]]:
                 known = d is not None and fit is not None
                 cells += [value, _short(log_ps[mind][d, betas.index(fit.beta)]) if known else ""]
             action = "" if d is None else chips_text(chips[n, games.kept[n, t]])
-            told = [text or "" for text in (games.messages[n][t], games.thoughts[n][t])]
+            told = [text or "" for text in (games.lines[n][t].message, games.lines[n][t].thoughts)]
             yield [game, t + 1, ROLES[role], agent, action, d is None, *told, *cells]
 
 

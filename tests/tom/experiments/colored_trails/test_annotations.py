@@ -5,8 +5,8 @@ import pytest
 
 from otherminds.games.colored_trails.board import Layout
 from otherminds.tom.experiments.colored_trails.annotations import annotate, cell_of, parse
-from otherminds.tom.experiments.colored_trails.compare import PEOPLE, Shadow
-from otherminds.tom.experiments.colored_trails.records import read_games
+from otherminds.tom.experiments.colored_trails.explain import Shadow
+from otherminds.tom.experiments.colored_trails.records import PEOPLE, read_games
 
 LAYOUT = Layout()
 CORNERS = ["TLTL", "TLTR", "TRTL", "TRTR", "TLBL", "TRBR", "BLTL", "BRTR", "BLBL", "BLBR", "BRBL", "BRBR"]

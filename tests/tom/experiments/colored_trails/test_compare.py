@@ -11,19 +11,24 @@ from click.testing import CliRunner
 from otherminds.games.protocol import NO_ANSWER
 from otherminds.tom import cli
 from otherminds.tom.experiments.colored_trails.compare import (
-    PEOPLE,
-    WAYS,
-    Shadow,
+    FITTED,
     chosen_minds,
+    clusters_of,
     compare,
-    decisions_of,
-    explain,
     gains,
-    is_person,
-    seats_of,
+    with_settings,
     with_variant,
 )
-from otherminds.tom.experiments.colored_trails.records import deals, outcomes, read_games
+from otherminds.tom.experiments.colored_trails.explain import WAYS, Shadow, at_the_fit, decisions_of, explain, tables
+from otherminds.tom.experiments.colored_trails.fits import BETAS
+from otherminds.tom.experiments.colored_trails.records import (
+    PEOPLE,
+    deals,
+    is_person,
+    outcomes,
+    read_games,
+    seats_of,
+)
 from otherminds.tom.minds.spec import UnknownMind
 
 MODEL = "gpt-oss-120b"
@@ -56,7 +61,9 @@ def test_gains_are_counted(games, dealt):
     together = rows[PEOPLE, "all", "all"]
     own = found.gained[[0, 1, 3, 4], 0]
     assert (together.games, together.agreed, together.moves, together.failed) == (4, 1, 2.5, 0)
-    np.testing.assert_allclose([together.mean, together.error], [own.mean(), own.std(ddof=1) / 2])
+    apart = [(own[:2] - own.mean()).sum(), (own[2:] - own.mean()).sum()]  # of human-1 and of human-2
+    expected = np.sqrt(2 * np.square(apart).sum()) / 4
+    np.testing.assert_allclose([together.mean, together.error], [own.mean(), expected])
     assert rows[MODEL, "all", "all"].failed == 1
     assert rows[MODEL, "diagnostic", "allowed"].games == 3 and rows[MODEL, "ordinary", "unmentioned"].games == 1
     assert np.isnan(rows["human-1", "ordinary", "unmentioned"].error)
@@ -92,7 +99,7 @@ def synthetic(games):
         endings=np.full(count, 2, np.int32),
     )
     goals = np.zeros((count, turns, 12), np.float32)
-    return many, dealt, {"true": Shadow(values[0], goals), "other": Shadow(values[1], goals)}
+    return many, dealt, {"true": {"": Shadow(values[0], goals)}, "other": {"": Shadow(values[1], goals)}}
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +150,57 @@ def test_people_are_fitted_one_by_one_but_for_the_reference(explained):
     assert alone.count == 20 and alone.decisions == 60 and pooled.decisions == 120
 
 
+def test_a_lapse_is_spread_over_the_offers_there_are_and_a_withdrawal_is_worth_nothing(synthetic):
+    """At beta 0.5 and a lapse of 0.2, written out for the first moves, one of which is made a withdrawal."""
+    games, dealt, shadows = synthetic
+    kept = games.kept.copy()
+    kept[0, 0] = int(dealt.offers.own[0, 0])
+    made = decisions_of(replace(games, kept=kept), dealt)
+    place = int(np.abs(BETAS - 0.5).argmin())
+    found = tables(shadows["true"], made, 0.2)
+    for way, lapse, worth in (("held-out", 0.2, 0.0), ("reference", 0.0, None)):
+        expected = 0.0
+        for t in range(2):
+            values = shadows["true"][""].values[0, t, made.valid[0]].astype(float)
+            if worth is not None:
+                values[int(dealt.offers.own[0, t])] = worth
+            p = np.exp(BETAS[place] * (values - values.max()))
+            expected += np.log((1 - lapse) * p[kept[0, t]] / p.sum() + lapse / len(values))
+        assert found[way][0](np.arange(2))[0, place, 0] == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_setting_is_fitted_on_the_other_games(synthetic):
+    """The mind whose one setting made the choices scores as that setting does, and is shown with it."""
+    games, dealt, shadows = synthetic
+    true, other = shadows["true"][""], shadows["other"][""]
+    minds = {"both": {"x=1": other, "x=2": true}, "true": {"": true}}
+    rows = explain(games, dealt, minds, 0.05)
+    by_mind = {(row.mind, *group(row)): row for row in rows}
+    for row in rows:
+        if row.mind == "both" and row.fit:
+            assert row.setting == "x=2"
+            assert row.log_evidence == pytest.approx(by_mind["true", *group(row)].log_evidence, abs=1e-3)
+    one = by_mind["both", PEOPLE, "players", "reference"], by_mind["true", PEOPLE, "players", "reference"]
+    assert one[0].log_evidence == pytest.approx(one[1].log_evidence - np.log(60), abs=1e-3)  # a parameter more, twice
+    np.testing.assert_array_equal(at_the_fit(games, minds, rows)["both"].values, true.values)
+
+
+def test_games_are_clustered_by_people_or_by_boards(games):
+    assert clusters_of(games, np.arange(5)).tolist() == [0, 0, 1, 1, 1]
+    alone = replace(games, dealt_as=("a", "a", "b", "b", "c"), agents=(("order1", MODEL),) * 5)
+    assert clusters_of(alone, np.arange(5)).tolist() == [0, 0, 1, 1, 2]
+
+
+def test_what_is_to_be_fitted_is_tried():
+    tried = with_settings("bayesian1:rationality=fit,lapse=0.1")
+    assert list(tried.values())[:2] == ["bayesian1:rationality=0.02,lapse=0.1", "bayesian1:rationality=0.05,lapse=0.1"]
+    assert list(tried) == [f"rationality={value:g}" for value in FITTED["rationality"]]
+    assert len(with_settings("order1:learning-speed=fit,confidence=fit")) == 36
+    assert with_settings("order1:beta=2") == {"": "order1:beta=2"}
+    with pytest.raises(UnknownMind, match="beta=fit: rationality, learning_speed, confidence can be"):
+        with_settings("order1:beta=fit")
+
+
 def test_failed_answers_are_left_out_of_the_scores(synthetic):
     games, dealt, shadows = synthetic
     kept = games.kept.copy()
@@ -189,6 +247,23 @@ def test_the_command_writes_the_report(log, tmp_path):
     assert {row["reading"] for row in table(tmp_path, "guesses")} == {"last", "first", "any"}
 
 
+def test_every_negotiation_is_shown_move_by_move(log, tmp_path):
+    """The first game: the initiator asks for two white, one black and a gray, which the responder accepts."""
+    assert call("compare", log, "--minds", "player=order1", "--out", tmp_path).exit_code == 0
+    page = (tmp_path / "transcripts.html").read_text(encoding="utf-8")
+    assert page.count('<details class="game"') == 5 and "no answer, and so withdrew" in page
+    first = page.partition('<details class="game"')[2].partition('<details class="game"')[0]
+    for told in (
+        "the initiator would hold <b>2 white, 1 black, 1 gray</b>, the responder <b>1 white, 2 gray, 1 yellow</b>",
+        "accepts",
+        "An offer was accepted.",
+        "thinks &ldquo;E5 - so&rdquo;",
+        "writes &ldquo;take it&rdquo;",
+        "order1 0.08",
+    ):
+        assert told in first, told
+
+
 def table(folder, name):
     with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
@@ -196,6 +271,7 @@ def table(folder, name):
 
 def test_json(log):
     result = call("compare", log, "--minds", "player=order0", "--json")
+    assert result.exit_code == 0, result.output
     content = json.loads(result.stdout)
     assert content["variant"] == "described" and content["lapse"] == 0.05
     assert {row["mind"] for row in content["explanations"]} == {"order0", "uniform"}

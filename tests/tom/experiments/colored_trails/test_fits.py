@@ -39,14 +39,24 @@ DATA = drawn(0.1, 0.1)
 @pytest.fixture(scope="module")
 def log_p():
     values, valid, made, _ = DATA
-    return np.asarray(log_choice(values, valid, made, BETAS.astype(np.float32)), float)
+    return np.asarray(log_choice(values, valid, made, BETAS.astype(np.float32)), float)[None]
+
+
+UNIT_ROWS = [np.flatnonzero(DATA[3] == n) for n in range(UNITS)]
 
 
 @pytest.fixture(scope="module")
 def tables(log_p):
-    """With one lapse, and with every one."""
-    offers, unit = DATA[1].sum(1), DATA[3]
-    return [lapsing(log_p, offers, unit, UNITS, each) for each in (LAPSE, LAPSES)]
+    """[S, R, B, L] with one lapse, and with every one."""
+    return [by_unit(lapsing(log_p, DATA[1].sum(1), each)) for each in (LAPSE, LAPSES)]
+
+
+def by_unit(table):
+    return np.stack([table(rows) for rows in UNIT_ROWS])
+
+
+def fit(tables, lapses):
+    return best(tables.sum(0), lapses)
 
 
 def written_out(beta, lapse, floor=0.0):
@@ -63,10 +73,10 @@ def written_out(beta, lapse, floor=0.0):
 def test_the_grid_holds_the_likelihood(log_p, tables, place):
     beta, (one, every) = BETAS[place], tables
     close = {"rtol": 1e-4, "atol": 1e-3}
-    np.testing.assert_allclose(floored(log_p, DATA[3], UNITS)[:, place], written_out(beta, 0.0, FLOOR), **close)
-    np.testing.assert_allclose(one[:, place, 0], written_out(beta, LAPSE[0]), **close)
-    np.testing.assert_allclose(every[:, place, 13], written_out(beta, LAPSES[13]), **close)
-    np.testing.assert_allclose(every[:, place, 0], log_p.reshape(UNITS, EACH, -1).sum(1)[:, place], **close)
+    np.testing.assert_allclose(by_unit(floored(log_p))[:, 0, place, 0], written_out(beta, 0.0, FLOOR), **close)
+    np.testing.assert_allclose(one[:, 0, place, 0], written_out(beta, LAPSE[0]), **close)
+    np.testing.assert_allclose(every[:, 0, place, 13], written_out(beta, LAPSES[13]), **close)
+    np.testing.assert_allclose(every[:, 0, place, 0], log_p[0].reshape(UNITS, EACH, -1).sum(1)[:, place], **close)
 
 
 def test_no_choice_is_more_than_certain():
@@ -78,28 +88,44 @@ def test_no_choice_is_more_than_certain():
 
 
 def test_the_fit_is_the_maximum(tables):
-    found = best(tables[0], LAPSE)
+    found = fit(tables[0], LAPSE)
     exact = minimize_scalar(lambda beta: -written_out(beta, LAPSE[0]).sum(), bounds=(0.0, 2.0), method="bounded")
     assert abs(found.log_likelihood + exact.fun) < 0.01
     assert found.beta == pytest.approx(exact.x, rel=0.03) and found.lapse == LAPSE[0]
 
 
 def test_the_fit_recovers_what_made_the_choices(tables):
-    found = best(tables[1], LAPSES)
+    found = fit(tables[1], LAPSES)
     assert found.beta == pytest.approx(0.1, rel=0.3) and found.lapse == pytest.approx(0.1, abs=0.08)
-    assert found.log_likelihood >= best(tables[0], LAPSE).log_likelihood - 0.05
+    assert found.log_likelihood >= fit(tables[0], LAPSE).log_likelihood - 0.05
 
 
-def test_what_is_held_out_is_scored_at_the_best_point_of_the_others(tables):
-    one, every = tables
-    scores = held_out(one)
+def held_out_of(log_p, lapses):
+    table = lapsing(log_p, DATA[1].sum(1), lapses)
+    return held_out(table, UNIT_ROWS, sum(map(table, UNIT_ROWS)))
+
+
+def test_what_is_held_out_is_scored_at_the_best_point_of_the_others(log_p, tables):
+    one = tables[0]
+    scores = held_out_of(log_p, LAPSE)
     for s in range(UNITS):
         others = np.delete(one, s, 0).sum(0)
         np.testing.assert_allclose(scores[s], one[s].flat[others.argmax()])
-    assert scores.sum() <= best(one, LAPSE).log_likelihood
-    assert held_out(every).shape == (UNITS,)
+    assert scores.sum() <= fit(one, LAPSE).log_likelihood
+    assert held_out_of(log_p, LAPSES).shape == (UNITS,)
 
 
-def test_one_unit_cannot_be_left_out(tables):
+def test_a_setting_is_fitted_beside_rationality(log_p):
+    """Of two settings, one of which values all moves alike, the one that made the choices is found."""
+    alike = np.broadcast_to(-np.log(DATA[1].sum(1))[None, :, None], log_p.shape)
+    both = np.concatenate([alike, log_p])
+    table = lapsing(both, DATA[1].sum(1), LAPSE)
+    found = best(sum(map(table, UNIT_ROWS)), LAPSE)
+    assert found.setting == 1 and found[:3] == fit(by_unit(lapsing(log_p, DATA[1].sum(1), LAPSE)), LAPSE)[:3]
+    np.testing.assert_allclose(held_out_of(both, LAPSE), held_out_of(log_p, LAPSE))
+
+
+def test_one_unit_cannot_be_left_out(log_p):
+    table = lapsing(log_p, DATA[1].sum(1), LAPSE)
     with pytest.raises(ValueError, match="at least 2"):
-        held_out(tables[0][:1])
+        held_out(table, UNIT_ROWS[:1], table(UNIT_ROWS[0]))

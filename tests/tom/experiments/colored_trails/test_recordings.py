@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from otherminds.games.colored_trails.rules import Ending
 from otherminds.tom import cli
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.colored_trails.compare import PEOPLE, gains
+from otherminds.tom.experiments.colored_trails.compare import gains
 from otherminds.tom.experiments.colored_trails.recordings import MODEL, import_panel, read_panel
-from otherminds.tom.experiments.colored_trails.records import deals, outcomes, read_games
+from otherminds.tom.experiments.colored_trails.records import PEOPLE, deals, outcomes, read_games
 from otherminds.tom.experiments.csv_rows import RecordingError
 from otherminds.tom.experiments.validate import validate_log
 
@@ -68,7 +68,7 @@ def panel(tmp_path):
     files = {
         "game_1_advantage_dec_config1.json": recorded(0, [OFFER, ACCEPT]),
         "game_2_normal_nodec_config2.json": recorded(
-            1, [OFFER, [1, 1, 0, 2, 0]], grid=[[0] * 5] * 5, result="withdrawn"
+            1, [OFFER, [1, 1, 0, 2, 0]], grid=[[0, 1, 3, 4, 0]] * 5, result="withdrawn"
         ),
         "game_11_advantage_nodec_config2.json": copy | {"outcome": recorded(0, [])["outcome"] | {"result": "limit"}},
     }
@@ -91,7 +91,7 @@ def test_a_panel_becomes_a_log_and_is_read_again(panel, tmp_path):
     assert [Ending(e).name for e in games.endings] == ["ACCEPTED", "MOVE_LIMIT", "MOVE_LIMIT"]
     assert games.names == ("diagnostic 1", "ordinary 1", "diagnostic 1")
     assert [c["copy"] for c in games.conditions] == [1, 1, 2] and games.conditions[0]["deception"]
-    assert games.thoughts[0] == ("e5 - so", None) and games.messages[0] == ("hello", "hello")
+    assert [(line.thoughts, line.message) for line in games.lines[0]] == [("e5 - so", "hello"), (None, "hello")]
     answer = [line for line in journal.read(log) if line.event == "decision"][1]
     assert answer.reasoning == "why" and json.loads(answer.attempts[0].text) == {"offer": ACCEPT}
     assert "3 of 3 games over, 5 decisions, 0 failed answers; complete" in validate_log(log)

@@ -23,7 +23,7 @@ from otherminds.tom.experiments.colored_trails.records import (
 from otherminds.tom.experiments.validate import validate_log
 
 CHIPS = ((2, 0, 0, 2, 0), (1, 1, 0, 1, 1))
-OWN = {"tiles": [[0, 1], [1, 0]], "chips": [[1, 0], [0, 1]], "goals": [0, 0], "cost": 1.0, "limit": 4}
+OWN = {"tiles": [[0, 1], [1, 0]], "chips": [[1, 0], [0, 1]], "goals": [0, 1], "cost": 1.0, "limit": 4}
 OWN |= {"layout": {"start": [0, 0], "goals": [[1, 1], [0, 1]]}, "scoring": {"goal": 9.0, "chip": 1.0, "step": 2.0}}
 
 
@@ -69,7 +69,8 @@ def test_the_games_of_a_log(games):
     # Codes in mixed radix of the pool 3-1-0-3-1: 1, 4, 8, 8 and 32 for a chip of each colour.
     assert games.kept[0].tolist() == [2 + 4 + 8, 1 + 16 + 32, NO_ANSWER, NO_ANSWER]
     assert games.failed.sum() == 1 and games.failed[3, 1] and games.valid.sum() == 13
-    assert games.messages[1] == ("take it", None, None, None) and games.thoughts[0] == ("E5 - so", None)
+    assert [line.message for line in games.lines[1]] == ["take it", None, None, None]
+    assert [line.thoughts for line in games.lines[0]] == ["E5 - so", None]
     assert games.names[0] == "diagnostic 1" and games.conditions[0] == {"boards": "ordinary", "deception": False}
     assert games.rules == Rules(limit=100)
 
@@ -101,7 +102,16 @@ def test_the_log_is_valid_but_for_the_game_that_is_recorded_as_over(log, tampere
         (1, ("deal", "tiles"), [[0, 1], [1]], "tiles .* of the deal: a table of whole numbers, 2 deep"),
         (1, ("deal", "tiles"), [[5] * 5] * 5, "tiles of the colours 5 to 5; chips are of colours 0 to 4"),
         (1, ("deal", "goals"), [0, 12], r"goals \[0, 12\]: a goal is a number from 0 to 11"),
-        (1, ("deal", "cost"), -1, "cost=-1: points a move"),
+        (1, ("deal", "goals"), [4, 4], "both players have goal 4: the players' goals differ"),
+        (1, ("deal", "chips"), [[0, 0, 3, 1, 0], [1, 1, 0, 1, 1]], "hold 3 chips of colour 2 .*, which 1 tiles beside"),
+        (1, ("deal", "cost"), -1, "cost=-1: a finite number of at least 0"),
+        (1, ("deal", "cost"), "0.1", "cost='0.1'"),
+        (1, ("deal", "limit"), 1.5, "limit=1.5: a whole number"),
+        (1, ("deal", "limit"), True, "limit=True: a whole number"),
+        (1, ("deal", "scoring"), {"goal": "50"}, "goal='50': a finite number"),
+        (1, ("deal", "scoring"), ["goal"], "scoring of the deal are not such"),
+        (1, ("deal", "layout"), {"goal_distance": 2.5}, "goal_distance=2.5: a whole number"),
+        (1, ("deal", "condition"), {"deception": ["on"]}, r"condition deception=\['on'\]: a text, a number"),
         (1, ("deal", "limit"), 0, "limit=0"),
         (1, ("deal", "layout"), {"start": [9, 9]}, "start"),
         (1, ("deal", "layout"), {"size": 3}, "cost, limit, layout or scoring of the deal are not such"),
@@ -143,7 +153,13 @@ def test_a_deal_of_another_size_is_written_and_read_again():
     rules, board = board_of(OWN)
     assert rules.layout == Layout(2, 2, 2, 1, (0, 0), ((1, 1), (0, 1))) and rules.scoring == Scoring(9.0, 1.0, 2.0)
     assert deal_json(rules, board) == OWN
-    plain = {"tiles": [[0] * 5] * 5, "chips": [list(own) for own in CHIPS], "goals": [1, 2], "cost": 0.1, "limit": 40}
+    plain = {
+        "tiles": [[0, 1, 3, 3, 4]] * 5,
+        "chips": [list(own) for own in CHIPS],
+        "goals": [1, 2],
+        "cost": 0.1,
+        "limit": 40,
+    }
     assert deal_json(*board_of(plain)) == plain
 
 

@@ -86,6 +86,23 @@ def test_enumeration(tiny_rules, tiny_deals, haggling, written, replay, order, m
                 assert np.ptp(agent.goals) > 0.005  # something was learned
 
 
+@pytest.mark.parametrize("ending", ["accepts", "withdraws"])
+def test_a_move_that_ends_the_game_is_evidence(tiny_rules, tiny_deals, haggling, written, replay, ending):
+    """The other's last move, which it makes in reply to an offer, multiplies the belief as any other does."""
+    mind, params = bayesian(1, tiny_rules), BayesianParams(rationality=RATIONALITY)
+    with jax.enable_x64(True):
+        deal = tiny_deals(1)
+        offered, table = list(haggling(deal, 1, 6)), written[0](deal)
+        offered[-1] = int(table.flip[offered[-2]] if ending == "accepts" else table.own[1])
+        belief, _, _ = replay(mind, tiny_rules)(params, deal, 0, np.array(offered))
+        agent = Enumerated(table, 1, 0)
+        for t, move in enumerate(offered):
+            before = agent.goals
+            agent.see(move, own=t % 2 == 0)
+        np.testing.assert_allclose(np.exp(belief.level.log_hypotheses[6]), agent.goals, atol=1e-10)
+        assert np.ptp(agent.goals / before) > 0.005  # it told something
+
+
 def test_order_0_is_no_bayesian():
     with pytest.raises(ValueError, match="order=0: a Bayesian models the other"):
         bayesian(0)
