@@ -30,3 +30,15 @@ def test_a_new_game(tmp_path, monkeypatch, capsys):
     assert re.findall(r"people under (\S+): -\d", said) == ["pragmatic", "hasty", "uniform"]
     for path in re.findall(r"`((?:games|tom)/[\w/]+(?:\.py)?)`", text):
         assert (DOCS.parent / path).exists(), path
+
+
+def test_negotiations(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "colored_trails.md").read_text(encoding="utf-8"), re.S)
+    names: dict = {}
+    for block in blocks:
+        exec(compile(block, "docs/colored_trails.md", "exec"), names)
+    said = capsys.readouterr().out
+    assert len(blocks) == 2 and "    A   B   C   D   E" in said and "(12,)" in said
+    assert float(re.search(r"best first offer: chips .*, worth (-?\d+\.\d) points", said)[1]) > 0
+    assert (tmp_path / "board.png").stat().st_size > 5_000

@@ -2,12 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Array, Int
 
+from otherminds.games.colored_trails.checks import check_whole
+
 PLAYERS = 2
+MOST_CELLS = 400
+MOST_COLOURS = 20
+MOST_OFFERS = 10_000
+"""Of a layout: what a mind works out is an array of offers, goals and cells."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +37,15 @@ class Layout:
     goal_distance: int = 3
 
     def __post_init__(self):
-        for name in ("rows", "columns", "colours", "chips"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: at least 1")
+        for name in ("rows", "columns", "colours", "chips", "goal_distance"):
+            check_whole(name, getattr(self, name), 1, MOST_COLOURS if name == "colours" else MOST_CELLS)
+        if self.cells > MOST_CELLS:
+            raise ValueError(f"rows={self.rows}, columns={self.columns}: at most {MOST_CELLS} cells")
+        if self.most_offers > MOST_OFFERS:
+            raise ValueError(
+                f"chips={self.chips}, colours={self.colours}: {PLAYERS * self.chips} chips can be divided in "
+                f"{self.most_offers:,} ways, at most {MOST_OFFERS:,}: take fewer chips or colours"
+            )
         if self.start is None:
             object.__setattr__(self, "start", (self.rows // 2, self.columns // 2))
         if not self._inside(self.start):
@@ -44,7 +57,8 @@ class Layout:
             )
         if len(self.goals) < 1:
             raise ValueError(
-                f"no cell of a {self.rows} x {self.columns} board is {self.goal_distance} steps from {self.start}: "
+                f"goal_distance={self.goal_distance}: no cell of a {self.rows} x {self.columns} board is so many steps "
+                f"from {self.start}: "
                 "take a larger board, a smaller goal_distance, or name the goals"
             )
         far = [cell for cell in self.goals if self.steps(self.start, cell) > PLAYERS * self.chips]
@@ -60,7 +74,8 @@ class Layout:
             )
 
     def _inside(self, cell: tuple[int, int]) -> bool:
-        return 0 <= cell[0] < self.rows and 0 <= cell[1] < self.columns
+        whole = len(cell) == 2 and all(isinstance(place, Integral) for place in cell)
+        return whole and 0 <= cell[0] < self.rows and 0 <= cell[1] < self.columns
 
     @staticmethod
     def steps(one: tuple[int, int], other: tuple[int, int]) -> int:
@@ -106,6 +121,27 @@ class Board(NamedTuple):
     tiles: Int[Array, "*batch R C"]  # colour of each cell; that of the start is paid on coming back to it
     chips: Int[Array, "*batch 2 K"]  # of each colour, for either player
     goals: Int[Array, "*batch 2"]  # each player's goal, an index into `Layout.goals`
+
+
+def check_dealt(layout: Layout, board: Board, *, equal_goals: bool = False) -> None:
+    """Whether a board can have been dealt: different goals, and chips drawn from the tiles without replacement.
+
+    board: one, of NumPy arrays.   equal_goals: whether the players may have the same goal.
+    Raises: ValueError with what cannot be.
+    """
+    tiles = np.bincount(np.delete(board.tiles.reshape(-1), layout.start_cell), minlength=layout.colours)
+    held = board.chips.sum(0)
+    more = np.flatnonzero(held > tiles)
+    if more.size:
+        colour = int(more[0])
+        have = f"{tiles[colour]} tiles beside the start have" if tiles[colour] else "no tile has"
+        raise ValueError(
+            f"the players hold {held[colour]} chips of colour {colour} (chips1={board.chips[0].tolist()}, "
+            f"chips2={board.chips[1].tolist()}), which {have}: chips are drawn from the board's tiles, each tile once"
+        )
+    one, other = board.goals.tolist()
+    if one == other and not equal_goals:
+        raise ValueError(f"both players have goal {one}: the players' goals differ")
 
 
 def swapped(board: Board) -> Board:

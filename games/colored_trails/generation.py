@@ -51,7 +51,7 @@ def draw_board(
     Raises: ValueError for settings under which no board can meet the rule, as far as that shows beforehand.
     Source: the programs of LLM-TOM, and of de Weerd, Verbrugge & Verheij (2017), in which nothing bounds the rounds.
     """
-    _check(layout, rule)
+    check_goal_rule(layout, rule)
 
     def again(carry):
         attempt, drawn = carry
@@ -86,7 +86,7 @@ def draw_boards(
     Raises: ValueError for settings that cannot be met, or that no board of `attempts` met.
     """
     layout = layout or Layout()
-    _check(layout, rule)
+    check_goal_rule(layout, rule)
     draw = partial(_draw_many, key, layout=layout, rule=rule, scoring=scoring or Scoring(), attempts=attempts)
     drawn = map_chunks(draw, count, chunk=chunk, progress=progress)
     if not drawn.met.all():
@@ -229,7 +229,8 @@ def _probe(layout: Layout, rule: str, scoring: Scoring) -> None:
     draw_boards(jax.random.key(0), PROBES, layout, rule, scoring)
 
 
-def _check(layout: Layout, rule: str) -> None:
+def check_goal_rule(layout: Layout, rule: str) -> None:
+    """Raises: ValueError for a rule that there is not, and for a layout on which no board can be drawn by it."""
     if rule not in get_args(GoalRule):
         raise ValueError(f"goals={rule!r}: one of {', '.join(get_args(GoalRule))}")
     if len(layout.goals) < PLAYERS:

@@ -12,9 +12,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from otherminds.games.colored_trails.board import Layout
+from otherminds.games.colored_trails.checks import check_number, check_whole
 from otherminds.games.colored_trails.offers import Offers
 from otherminds.games.colored_trails.utility import Deal, Scoring
 from otherminds.games.protocol import NO_ANSWER, Game
+
+MOST_MOVES = 10_000
+"""That a limit may allow: all moves of a game are kept."""
 
 
 class Role(IntEnum):
@@ -47,7 +51,7 @@ class Rules:
 
     cost: points that every move, also the last one, costs both players.   limit: at most so many moves.
     charged: whether the cost is taken from the score; False: players only reckon with it (de Weerd's program).
-    Raises: ValueError for a cost below 0 and a limit below 1.
+    Raises: ValueError for a cost below 0, for a limit below 1 or above 10,000, and for what is no such number.
     """
 
     layout: Layout = field(default_factory=Layout)
@@ -57,10 +61,8 @@ class Rules:
     charged: bool = True
 
     def __post_init__(self):
-        if not 0 <= self.cost < float("inf"):
-            raise ValueError(f"cost={self.cost}: points a move, 0 or more")
-        if self.limit < 1:
-            raise ValueError(f"limit={self.limit}: a negotiation has at least one move")
+        check_number("cost", self.cost, 0)
+        check_whole("limit", self.limit, 1, MOST_MOVES)
 
 
 class State(NamedTuple):

@@ -9,16 +9,25 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from otherminds.games.colored_trails.board import PLAYERS, Board, Layout
+from otherminds.games.colored_trails.checks import check_number
 from otherminds.games.colored_trails.offers import Offers, offers
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """Points for a walk's end. Source: de Weerd et al. (2017): 50 at the goal, 5 a chip left, -10 a step away."""
+    """Points for a walk's end.
+
+    Raises: ValueError for what is no finite number.
+    Source: de Weerd et al. (2017): 50 at the goal, 5 a chip left, -10 a step away.
+    """
 
     goal: float = 50.0
     chip: float = 5.0
     step: float = 10.0
+
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            check_number(name, value)
 
 
 class Deal(NamedTuple):

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from otherminds.games.colored_trails.board import Layout
+from otherminds.games.colored_trails.generation import dealer
+from otherminds.games.colored_trails.rules import Rules, colored_trails
 from otherminds.games.decrypto.rules import Role, decrypto
 from otherminds.games.decrypto.vocabulary import make
 from otherminds.games.protocol import Game
@@ -34,6 +37,7 @@ from otherminds.tom.minds.decrypto.speaker import contrastive_speaker, literal_s
 
 key = jax.random.key(5)
 TURNS = 4
+SMALL = Layout(rows=3, columns=3, colours=2, chips=2, goal_distance=2)
 
 
 class Player(NamedTuple):
@@ -62,6 +66,7 @@ def game(name) -> Game:
         "rps-observer": lambda: observer_game(
             lambda key: match.play(key, member("N"), member("X"), 23), (13, 16), 19, Asking(23, 2, 5, 4)
         ),
+        "colored-trails": lambda: colored_trails(Rules(SMALL, limit=5), dealer(SMALL, "any")),
     }[name]()
 
 
@@ -103,7 +108,7 @@ def players() -> dict[str, Player]:
     }
 
 
-GAMES = ["decrypto", "decrypto to the last turn", "rps-observer"]
+GAMES = ["decrypto", "decrypto to the last turn", "rps-observer", "colored-trails"]
 MINDS = [
     "baseline encoder",
     "baseline encoder, keyword skipped",

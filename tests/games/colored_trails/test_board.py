@@ -29,10 +29,15 @@ def test_the_usual_layout():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"rows": 0}, "rows=0: at least 1"),
-        ({"chips": 0}, "chips=0: at least 1"),
+        ({"rows": 0}, "rows=0: a whole number from 1 to 400"),
+        ({"chips": True}, "chips=True: a whole number from 1"),
+        ({"goal_distance": 0}, "goal_distance=0: a whole number"),
+        ({"rows": 20, "columns": 21}, "rows=20, columns=21: at most 400 cells"),
+        ({"chips": 30, "colours": 10}, "60 chips can be divided in 282,475,249 ways, at most 10,000"),
+        ({"chips": 400, "colours": 20}, "chips=400, colours=20: 800 chips can be divided in 180,167,"),
+        ({"colours": 21}, "colours=21: a whole number from 1 to 20"),
         ({"start": (5, 0)}, r"start=\(5, 0\): the board has 5 rows"),
-        ({"rows": 2, "columns": 2}, "no cell of a 2 x 2 board is 3 steps"),
+        ({"rows": 2, "columns": 2}, "goal_distance=3: no cell of a 2 x 2 board is so many steps"),
         ({"goals": ((0, 0), (0, 0))}, "different cells"),
         ({"goals": ((2, 2),)}, "not the start"),
         ({"goals": ((0, 5),)}, "different cells of the 5 x 5 board"),

@@ -188,7 +188,13 @@ def test_minds_play_it():
 
 @pytest.mark.parametrize(
     "settings, message",
-    [({"cost": -1.0}, "cost=-1.0"), ({"cost": float("inf")}, "cost=inf"), ({"limit": 0}, "limit=0: a negotiation")],
+    [
+        ({"cost": -1.0}, "cost=-1.0: a finite number of at least 0"),
+        ({"cost": float("inf")}, "cost=inf"),
+        ({"limit": 0}, "limit=0: a whole number from 1 to 10,000"),
+        ({"limit": True}, "limit=True"),
+        ({"limit": 10**9}, "limit=1000000000"),
+    ],
 )
 def test_rules_that_make_no_game(settings, message):
     with pytest.raises(ValueError, match=message):

@@ -18,9 +18,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool
 
-from otherminds.games.colored_trails.board import PLAYERS, Board, Layout
+from otherminds.games.colored_trails.board import PLAYERS, Board, Layout, check_dealt
 from otherminds.games.colored_trails.offers import offers
 from otherminds.games.colored_trails.utility import within_reach
+from otherminds.tom.minds.colored_trails.fast import MOST_OFFERS
 
 PROVENANCE = ("generator", "goals", "variant", "high", "low", "learning_speed", "threshold", "seed", "limit")
 """What a file may say of its boards, and what can be asked of it: the program or rule that drew them, the rule for
@@ -38,6 +39,34 @@ class Boards(NamedTuple):
     boards: Board  # NumPy arrays, a board on each place of the leading axis
     provenance: dict[str, Any]  # thresholds in points, under the names of PROVENANCE
     layout: Layout
+
+
+def asked_layout(**sizes: int | None) -> Layout | None:
+    """The layout with these sizes, the others as usual; None where nothing is asked for.
+
+    sizes: rows, columns, colours, chips, goal_distance, of `Layout`.
+    Raises: ValueError for a layout that makes no game, or one too large for minds to think about.
+    """
+    asked = {name: value for name, value in sizes.items() if value is not None}
+    return check_size(Layout(**asked)) if asked else None
+
+
+def check_size(layout: Layout) -> Layout:
+    """The layout. Raises: ValueError for one whose offers are more than the arrays of a mind can hold."""
+    if layout.most_offers > MOST_OFFERS:
+        raise ValueError(
+            f"chips={layout.chips}, colours={layout.colours}: {layout.most_offers:,} offers, and minds weigh at most "
+            f"{MOST_OFFERS:,}: take fewer chips or colours"
+        )
+    return layout
+
+
+def layout_text(layout: Layout) -> str:
+    """A layout in a few words."""
+    return (
+        f"{layout.rows} x {layout.columns} tiles, {layout.colours} colours, {layout.chips} chips a player, "
+        f"{len(layout.goals)} goals"
+    )
 
 
 def load_boards(
@@ -179,19 +208,17 @@ def _board(where: str, entry: Any, layout: Layout, equal_goals: bool) -> Board:
     goals = np.stack(
         [_whole_numbers(where, entry, f"location{player}", (), len(layout.goals), "goal") for player in (1, 2)]
     )
-    tile_colours = np.bincount(np.delete(tiles.reshape(-1), layout.start_cell), minlength=layout.colours)
-    missing = np.flatnonzero((chips.sum(0) > 0) & (tile_colours == 0))
-    if missing.size:
-        raise ValueError(
-            f"{where}: the players hold chips of colour {missing[0]} (chips1={chips[0].tolist()}, "
-            f"chips2={chips[1].tolist()}), which no tile has: chips come from the board's tiles"
-        )
+    board = Board(tiles, chips, goals)
+    try:
+        check_dealt(layout, board, equal_goals=True)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
     if goals[0] == goals[1] and not equal_goals:
         raise ValueError(
             f"{where}: location1 and location2 are both {goals[0]}: the players' goals differ; "
             "to play it all the same, load it with equal_goals=True"
         )
-    return Board(tiles, chips, goals)
+    return board
 
 
 def _chips(where: str, entry: dict[str, Any], name: str, layout: Layout) -> np.ndarray:

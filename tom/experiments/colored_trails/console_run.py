@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
+from otherminds.games.colored_trails.board import Layout
+from otherminds.tom.experiments.colored_trails.boards import layout_text
 from otherminds.tom.experiments.colored_trails.config import NegotiationConfig, agents_of, is_model, validated
 from otherminds.tom.experiments.colored_trails.console import report
 from otherminds.tom.experiments.colored_trails.panel import PlannedGame, made_for, planned_games
 from otherminds.tom.experiments.colored_trails.run import asked_models, run
-from otherminds.tom.experiments.console import LOG, check_folder, check_lapse, progress_bar
+from otherminds.tom.experiments.console import LOG, check_folder, check_lapse, print_finished, progress_bar
 from otherminds.tom.llm.client import GenerationSettings
 
 DECEPTION = {
@@ -29,10 +31,7 @@ def run_colored_trails(
     model: str | None,
     seeds: int,
     no_messages: bool,
-    temperature: float | None,
-    max_tokens: int | None,
-    max_connections: int,
-    timeout: float,
+    generation: GenerationSettings,
     lapse: float,
     out: str | None,
     as_json: bool,
@@ -49,22 +48,30 @@ def run_colored_trails(
         raise ValueError(
             f"--base-url {settings['base_url']}: say with --model provider/name which model is asked there"
         )
-    check_lapse(lapse)
     config = validated(
         agents=pair,
         seats=seats,
         seeds=tuple(range(seeds)),
         messages=not no_messages,
-        generation=GenerationSettings(
-            temperature=temperature, max_tokens=max_tokens, max_connections=max_connections, timeout=timeout
-        ),
-        **settings,
+        generation=generation,
+        **{name: value for name, value in settings.items() if value is not None},
     )
+    return negotiate(config, lapse=lapse, out=out, as_json=as_json, note=note)
+
+
+def negotiate(
+    config: NegotiationConfig, *, lapse: float, out: str | None, as_json: bool, note: str | None = None
+) -> bool:
+    """Plays a run, tells how far it is and compares it. Returns whether a game finished with a failed answer.
+
+    lapse: of every mind, in the comparison.   out: folder; None: one named by the settings.   note: for the user.
+    Raises: a ValueError for what the user can mend, before anything is played or written.
+    """
+    check_lapse(lapse)
     asked_models(config)
     folder = Path(out or f"runs/colored-trails-{config.digest()}")
     check_folder(folder)
-    games = planned_games(config)
-    made = 0
+    games, made = _planned(config), 0
 
     def count() -> None:
         nonlocal made
@@ -82,20 +89,26 @@ def run_colored_trails(
             run(
                 config,
                 folder / LOG,
+                planned=games,
                 on_start=announce,
                 on_game=lambda _: advance(),
                 on_decision=count,
             )
         )
-    if finished.resumed_decisions:
-        new = "" if made else "; this run was complete, and nothing was played"
-        told = f"  {finished.resumed_decisions} moves were in the log already and were not made again{new}"
-        click.echo(told, err=as_json)
+    print_finished(finished, "moves were in the log already and were not made again", nothing_new=not made, err=as_json)
     report([folder / LOG], folder, lapse=lapse, as_json=as_json)
     if finished.failed_games:
         told = f"{finished.failed_games} of {finished.games} games hold an answer that failed."
         click.secho(told, fg="yellow", err=as_json)
     return bool(finished.failed_games)
+
+
+def _planned(config: NegotiationConfig) -> list[PlannedGame]:
+    """The games of a run, with a progress bar where boards are searched for."""
+    if not config.searches:
+        return planned_games(config)
+    with progress_bar("searching for diagnostic boards", config.diagnostic_count * len(config.seeds)) as advance:
+        return planned_games(config, advance)
 
 
 def heading(config: NegotiationConfig, games: list[PlannedGame], coming: int) -> list[str]:
@@ -105,12 +118,13 @@ def heading(config: NegotiationConfig, games: list[PlannedGame], coming: int) ->
     boards = [f"{len({(game.seed, game.name) for game in games if game.kind == kind})} {kind}" for kind in kinds]
     seats = "{} and {}, who take turns to initiate" if config.seats == "alternate" else "{} initiates, {} responds"
     calls = f"at most {coming} moves of language models, up to {config.max_attempts} answers each" if coming else "none"
-    made = made_for(config)
+    made, layout = made_for(config), config.rules.layout
     return [
         f"Colored Trails: {len(games)} negotiations",
         f"  agents     {seats.format(one, two)}",
         f"  boards     {' and '.join(boards)}, each {TIMES[config.copies]}",
-        *([] if made is None else [f"  diagnostic {config.diagnostic}: {made}"]),
+        *([] if made is None else [f"  diagnostic {config.diagnostic or 'searched for'}: {made}"]),
+        *([] if layout == Layout() else [f"  layout     {layout_text(layout)}"]),
         f"  rules      at most {config.limit} moves, {config.cost:g} points each",
         f"  deception  {DECEPTION[config.deception]}",
         f"  calls      {calls}",

@@ -9,7 +9,7 @@ Source: LLM-TOM's search for boards, whose threshold counts in tenths of a point
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -27,6 +27,8 @@ LIMIT = 10
 """Moves, in the search of LLM-TOM."""
 BATCH = 128
 """Candidates that are tried at once."""
+MOST = 100_000
+"""Candidates that are tried before a search is given up."""
 
 
 class Advantage(NamedTuple):
@@ -124,3 +126,37 @@ def diagnostic_boards(
         kept = found >= threshold
         yield Found(batch, Board(*(np.asarray(part)[kept] for part in boards)), found[kept], np.flatnonzero(kept))
         number += 1
+
+
+def found_boards(
+    count: int,
+    threshold: float,
+    high: int = 2,
+    low: int = 1,
+    *,
+    most: int = MOST,
+    progress: Callable[[int], None] | None = None,
+    **search: Any,
+) -> Board:
+    """The first `count` boards of `diagnostic_boards`, which are those that `otherminds boards colored-trails` finds.
+
+    most: candidates that are tried at most, in whole batches.   search: as `diagnostic_boards` takes it.
+    progress: called with a number of boards as they are found.
+    Raises: ValueError where so many candidates hold too few.
+    """
+    found: list[Board] = []
+    tried = known = 0
+    for batch in diagnostic_boards(threshold, high, low, **search):
+        new = min(len(batch.place), count - known)
+        found.append(Board(*(part[:new] for part in batch.boards)))
+        tried, known = tried + batch.tried, known + new
+        if progress is not None and new:
+            progress(new)
+        if known == count:
+            break
+        if tried >= most:
+            raise ValueError(
+                f"{known} boards of {tried:,} tried give order {high} at least {threshold:g} points over order {low}, "
+                f"fewer than {count}: take a lower threshold, or more boards to try"
+            )
+    return Board(*(np.concatenate(parts) for parts in zip(*found, strict=True)))

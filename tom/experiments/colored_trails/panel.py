@@ -1,6 +1,7 @@
 """Which games a run of negotiations is: boards, copies, conditions and seats, all of them decided by the seed."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from otherminds.games.colored_trails.board import Board, Layout
 from otherminds.games.colored_trails.generation import draw_boards, flipped, recolour
 from otherminds.tom.experiments.colored_trails.boards import Boards, load_boards
 from otherminds.tom.experiments.colored_trails.config import NegotiationConfig
+from otherminds.tom.experiments.colored_trails.diagnostic import found_boards
 from otherminds.tom.experiments.config import ConfigError
+from otherminds.tom.minds.colored_trails.variant import VARIANTS
 
 PANEL = 2**32 - 1
 """What the seed's key is folded with for the panel itself; games have lower numbers."""
@@ -57,22 +60,23 @@ class _Named:
     board: Board
 
 
-def planned_games(config: NegotiationConfig) -> list[PlannedGame]:
+def planned_games(config: NegotiationConfig, progress: Callable[[int], None] | None = None) -> list[PlannedGame]:
     """Every game of a run, in its order.
 
     The boards of a seed stand in a random order, and come once more in that order as second copies, so that the two
     copies of a board are as many games apart as there are boards. Who initiates alternates. The copies of a board
     differ in one condition: whether deception is told of where that varies, else who initiates. Deception is told of in
     two games, not in the next two, and so on, so that either agent initiates as often with it.
-    Raises: ConfigError for more boards than a file has; ValueError as `boards.load_boards`, and where no board meets
-        the rule for goals.
+    progress: called with a number of boards as diagnostic ones are found, where they are searched for.
+    Raises: ConfigError for more boards than a file has; ValueError as `boards.load_boards`, where no board meets the
+        rule for goals, and where a search finds too few.
     """
     files = {kind: _of_file(config, kind) for kind in ("ordinary", "diagnostic")}
     games = []
     for seed in config.seeds:
         key = jax.random.fold_in(jax.random.key(seed), PANEL)
         order_key, board_key, copy_key = jax.random.split(key, 3)
-        boards = _boards(config, seed, board_key, files)
+        boards = _boards(config, seed, board_key, files, progress)
         for copy in range(config.copies):
             for place, number in enumerate(_shuffled(order_key, len(boards))):
                 dealt = boards[number]
@@ -115,7 +119,10 @@ def boards_name(games: list[PlannedGame]) -> str:
 
 
 def made_for(config: NegotiationConfig) -> str | None:
-    """What the file of diagnostic boards says that they were made for; None without such a file."""
+    """What diagnostic boards were made for, as far as their file says it; None without such boards."""
+    if config.searches:
+        search = config.search
+        return f"order {search.high} over order {search.low}, at least {config.advantage_threshold:g} points"
     if config.diagnostic is None:
         return None
     said = _load(config, "diagnostic").provenance
@@ -125,7 +132,11 @@ def made_for(config: NegotiationConfig) -> str | None:
 
 
 def _boards(
-    config: NegotiationConfig, seed: int, key: PRNGKeyArray, files: dict[str, list[_Named] | None]
+    config: NegotiationConfig,
+    seed: int,
+    key: PRNGKeyArray,
+    files: dict[str, list[_Named] | None],
+    progress: Callable[[int], None] | None,
 ) -> list[_Named]:
     """The boards of a seed, the ordinary ones first; those of a file are a random choice of them."""
     keys = dict(zip(files, jax.random.split(key, len(files)), strict=True))
@@ -138,7 +149,28 @@ def _boards(
             rules = config.rules
             drawn = draw_boards(keys[kind], count, rules.layout, config.goal_rule, rules.scoring, chunk=1)
             found += [_Named(f"seed {seed}, board {n}", kind, _one(drawn, n)) for n in range(count)]
+        elif kind == "diagnostic" and config.searches:
+            searched = _searched(config, seed, progress)
+            found += [_Named(f"seed {seed}, diagnostic board {n}", kind, _one(searched, n)) for n in range(count)]
     return found
+
+
+def _searched(config: NegotiationConfig, seed: int, progress: Callable[[int], None] | None) -> Board:
+    """The diagnostic boards that are found with a seed: the same ones in every run."""
+    search = config.search
+    return found_boards(
+        config.diagnostic_count,
+        config.advantage_threshold,
+        search.high,
+        search.low,
+        seed=seed,
+        variant=VARIANTS[search.variant],
+        learning_speed=search.learning_speed,
+        limit=search.limit,
+        most=search.most,
+        rules=config.rules,
+        progress=progress,
+    )
 
 
 def _of_file(config: NegotiationConfig, kind: str) -> list[_Named] | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ from otherminds.tom.experiments.running import (
     read_past,
     run_games,
 )
+from otherminds.tom.minds.colored_trails.fast import faster
 from otherminds.tom.minds.colored_trails.registry import named_negotiator, names
 from otherminds.tom.minds.spec import UnknownMind
 
@@ -92,6 +94,7 @@ async def run(
     config: NegotiationConfig,
     path: Path,
     *,
+    planned: list[PlannedGame] | None = None,
     on_start: Callable[[int], None] | None = None,
     on_game: Callable[[PlannedGame], None] | None = None,
     on_decision: Callable[[], None] | None = None,
@@ -99,6 +102,7 @@ async def run(
     """Plays every negotiation that the log does not hold yet.
 
     path: the log. A move that it holds is not asked for again.
+    planned: of `planned_games`, where they are known already: a search for boards takes its time.
     on_start: called once everything is checked, with the most moves that language models will be asked for.
     on_game, on_decision: told of every finished game and every new move, for a progress bar.
     Raises: ConfigError, UnknownMind, JournalError, ModelError, and ValueError for boards that cannot be had, before any
@@ -106,7 +110,7 @@ async def run(
         same call goes on from there.
     """
     models = asked_models(config)
-    planned = planned_games(config)
+    planned = planned_games(config) if planned is None else planned
     begun = header(GAME, config.model_dump(mode="json"), f"{boards_name(planned)}, texts {_texts_hash(config)}")
     past = read_past(path, COLORED_TRAILS, lambda other: _same_run(other, config, begun), "settings, boards or texts")
     seated = {agent for game in planned if game.game_id not in past.over for agent in game.agents}
@@ -188,7 +192,8 @@ class _Tables:
         if agent in session.clients:
             wording = config.wording(planned.deception)
             return CheckedModel(session.clients[agent], config.rules, view, said, wording, config.max_attempts)
-        return MindNegotiator(named_negotiator(agent, config.rules), view)
+        named = named_negotiator(agent, config.rules)
+        return MindNegotiator(replace(named, mind=faster(named.mind, config.rules)), view)
 
     async def play(self, session: Session, planned: PlannedGame) -> int:
         """Plays one game, or takes it from the log. Returns the number of answers that failed."""

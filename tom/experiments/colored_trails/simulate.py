@@ -5,8 +5,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, field
+from itertools import pairwise, product
 from multiprocessing import get_context
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from otherminds.games.colored_trails.board import Board
-from otherminds.games.colored_trails.rules import Rules
+from otherminds.games.colored_trails.rules import Role, Rules
 from otherminds.tom.experiments.colored_trails.play import Played, Player, deals_of, play, play_series
 from otherminds.tom.minds.colored_trails.fast import faster, quickest
 from otherminds.tom.minds.colored_trails.negotiator import Params
@@ -45,6 +45,27 @@ class Pairing:
     moves: float  # mean
     reached: tuple[float, float]  # share of games at whose end the chips pay for a walk to the goal
     seconds: float  # of one processor, compilation included
+    # Mean gain of every unit, from which differences between pairs on the same units are taken.
+    by_unit: Float[np.ndarray, "U 2"] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a seat gains by being taken by one negotiator rather than another, against the same opponent.
+
+    Both play the same units, so that the standard error is that of the differences of each unit. A board's seatings
+    are one unit.
+    """
+
+    role: str  # the seat
+    negotiator: str
+    rather_than: str
+    opponent: str
+    units: int
+    gain: float  # points a game: mean difference
+    gain_error: float  # paired standard error; NaN for one unit
+    low: float  # 95% interval, Student's t over units
+    high: float
 
 
 class Job(NamedTuple):
@@ -231,22 +252,51 @@ def _means(played: Played, block: Block, seconds: float) -> Tally:
 def _row(pair: tuple[str | int, str | int], each: int, tallies: list[Tally]) -> Pairing:
     gain, agreed, moves, reached = (np.concatenate(parts) for parts in list(zip(*tallies, strict=True))[:4])
     units = len(gain)
-
-    def error(x: np.ndarray) -> np.ndarray:
-        return np.asarray(x.std(0, ddof=1) / math.sqrt(units) if units > 1 else np.full(x.shape[1:], math.nan))
-
     return Pairing(
         *(name if isinstance(name, str) else f"order{name}" for name in pair),
         units=units,
         games=units * each,
         gain=_two(gain.mean(0)),
-        gain_error=_two(error(gain)),
+        gain_error=_two(_error(gain)),
         agreement=float(agreed.mean()),
-        agreement_error=float(error(agreed)),
+        agreement_error=float(_error(agreed)),
         moves=float(moves.mean()),
         reached=_two(reached.mean(0)),
         seconds=sum(tally.seconds for tally in tallies),
+        by_unit=gain,
     )
+
+
+def differences(rows: Sequence[Pairing]) -> list[Difference]:
+    """What each negotiator gains over the one named before it, in either seat, against every opponent.
+
+    rows: of `simulate`, all of one call: orders 0, 1, 2 give what order 1 gains over 0, and order 2 over 1.
+    """
+    gains = {(row.initiator, row.responder): row.by_unit for row in rows}
+    names = [list(dict.fromkeys(pair[role] for pair in gains)) for role in Role]
+    found = []
+    for role in Role:
+        for before, name in pairwise(names[role]):
+            for opponent in names[1 - role]:
+                pairs = [(one, opponent) if role == Role.INITIATOR else (opponent, one) for one in (name, before)]
+                more, less = (gains[pair][:, role] for pair in pairs)
+                found.append(_difference(role.name.lower(), name, before, opponent, more - less))
+    return found
+
+
+def _difference(role: str, name: str, before: str, opponent: str, gained: Float[np.ndarray, " U"]) -> Difference:
+    units, mean = len(gained), float(gained.mean())
+    error = float(_error(gained))
+    from scipy.stats import t as student
+
+    width = float(student.ppf(0.975, units - 1)) * error if units > 1 else math.nan
+    return Difference(role, name, before, opponent, units, mean, error, mean - width, mean + width)
+
+
+def _error(by_unit: Float[np.ndarray, "U *more"]) -> Float[np.ndarray, "*more"]:
+    """The standard error of the mean over units; NaN for one unit."""
+    units = len(by_unit)
+    return np.asarray(by_unit.std(0, ddof=1) / math.sqrt(units) if units > 1 else np.full(by_unit.shape[1:], math.nan))
 
 
 def _two(values: Float[np.ndarray, "2"]) -> tuple[float, float]:

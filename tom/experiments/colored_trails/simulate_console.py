@@ -4,7 +4,8 @@ import csv
 import json
 import math
 import os
-from dataclasses import asdict, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,28 @@ from rich.text import Text
 
 from otherminds.games.colored_trails.board import Board, Layout
 from otherminds.games.colored_trails.generation import draw_boards
-from otherminds.games.colored_trails.rules import Rules
-from otherminds.tom.experiments.colored_trails.boards import load_boards, save_boards
+from otherminds.games.colored_trails.rules import Role, Rules
+from otherminds.tom.experiments.colored_trails.boards import (
+    asked_layout,
+    check_size,
+    layout_text,
+    load_boards,
+    save_boards,
+)
 from otherminds.tom.experiments.colored_trails.diagnostic import BATCH, diagnostic_boards
-from otherminds.tom.experiments.colored_trails.simulate import Pairing, simulate
+from otherminds.tom.experiments.colored_trails.simulate import (
+    Difference,
+    Pairing,
+    differences,
+    simulate,
+)
 from otherminds.tom.experiments.console import check_folder, no_nan, progress_bar, show, table_of
 from otherminds.tom.experiments.defaults import split_agents
 from otherminds.tom.minds.colored_trails.negotiator import HIGHEST_ORDER
 from otherminds.tom.minds.colored_trails.variant import VARIANTS
 
-TABLE, PICTURE = "pairs.csv", "gains.png"
+ROLES = tuple(role.name.lower() for role in Role)
+TABLE, DIFFERENCES, PICTURE = "pairs.csv", "differences.csv", "gains.png"
 
 
 def simulate_colored_trails(
@@ -42,9 +55,11 @@ def simulate_colored_trails(
     processes: int | None,
     out: str | None,
     as_json: bool,
+    **sizes: int | None,
 ) -> None:
     """`otherminds simulate colored-trails`.
 
+    sizes: of the layout, as `asked_layout` takes them.
     Raises: a ValueError for what the user can mend, before anything is played.
     """
     names = [f"order{name}:variant={variant}" if name.isdigit() else name for name in split_agents(orders)]
@@ -52,7 +67,7 @@ def simulate_colored_trails(
         raise ValueError(f"--orders {orders!r}: name at least one order, 0 to 4, or mind")
     folder = Path(out) if out else None
     check_folder(folder)
-    chosen, whence, layout = _boards(boards, goal_rule, seed)
+    chosen, whence, layout = _boards(boards, goal_rule, seed, asked_layout(**sizes))
     rules = Rules(layout, cost=cost, limit=limit)
     units = repetitions * series if series else len(chosen.goals) * (1 + (seatings == "both"))
     total = units * len(names) ** 2
@@ -69,51 +84,66 @@ def simulate_colored_trails(
             progress=advance,
         )
     rows = [_short(row, variant) for row in rows]
+    found = differences(rows)
+    pair_lines, difference_lines = [_line(row) for row in rows], [asdict(one) for one in found]
     if as_json:
-        print(json.dumps(no_nan([asdict(row) for row in rows]), indent=1))
+        print(json.dumps(no_nan({"pairs": pair_lines, "differences": difference_lines}), indent=1))
     else:
         print_pairs(rows, whence, seatings, series)
+        if found:
+            print_differences(found, series)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        _write_table(rows, folder / TABLE)
+        _write_table(pair_lines, folder / TABLE)
+        written = [TABLE, PICTURE]
+        if found:
+            _write_table(difference_lines, folder / DIFFERENCES)
+            written.insert(1, DIFFERENCES)
         from otherminds.tom.experiments.colored_trails.plots import pair_gains
 
         pair_gains(rows, folder / PICTURE)
-        click.echo(f"wrote {folder / TABLE} and {folder / PICTURE}", err=as_json)
+        click.echo(f"wrote {', '.join(written)} in {folder}", err=as_json)
 
 
 def _short(row: Pairing, variant: str) -> Pairing:
     """Orders without the variant that all of them share."""
-    values = asdict(row)
-    for role in ("initiator", "responder"):
-        values[role] = values[role].removesuffix(f":variant={variant}")
-    return Pairing(**values)
+    shared = f":variant={variant}"
+    return replace(row, initiator=row.initiator.removesuffix(shared), responder=row.responder.removesuffix(shared))
 
 
-def _boards(asked: str, goal_rule: str, seed: int) -> tuple[Board, str, Layout]:
+def _line(row: Pairing) -> dict[str, Any]:
+    """A pair as it is written down: without the gains of every unit."""
+    return {name: value for name, value in vars(row).items() if name != "by_unit"}
+
+
+def _boards(asked: str, goal_rule: str, seed: int, layout: Layout | None) -> tuple[Board, str, Layout]:
     """The boards of a file, or so many drawn ones; and how they are spoken of."""
     if asked.isdigit():
         if int(asked) < 1:
             raise ValueError(f"--boards {asked}: at least 1, or a file of boards")
-        layout = Layout()
+        layout = layout or Layout()
         drawn = draw_boards(jax.random.key(seed), int(asked), layout, goal_rule)
-        return drawn, f"{int(asked):,} boards drawn, goals by the rule {goal_rule}", layout
+        return drawn, f"{int(asked):,} boards drawn{_size(layout)}, goals by the rule {goal_rule}", layout
     if not Path(asked).exists():
         raise ValueError(f"--boards {asked}: a number of boards to draw, or a file of boards; there is no such file")
-    loaded = load_boards(asked)
-    return loaded.boards, f"the {len(loaded.boards.goals)} boards of {asked}", loaded.layout
+    loaded = load_boards(asked, layout)
+    layout = check_size(loaded.layout)
+    return loaded.boards, f"the {len(loaded.boards.goals)} boards of {asked}{_size(layout)}", layout
+
+
+def _size(layout: Layout) -> str:
+    """What is unusual about boards; nothing where they are the usual ones."""
+    return "" if layout == Layout() else f" ({layout_text(layout)})"
 
 
 def print_pairs(rows: list[Pairing], whence: str, seatings: str, series: int) -> None:
     """Gains of every pair, and how games ended."""
-    table = table_of(
-        "initiator v responder", "gain of\ninitiator", "gain of\nresponder", "agreed", "moves", "goals\nreached"
-    )
+    table = table_of("initiator", "responder", "gain of\ninitiator", "gain of\nresponder", "agreed", "moves", "at goal")
     for row in rows:
         gains = (_gain(mean, error) for mean, error in zip(row.gain, row.gain_error, strict=True))
-        reached = "\n".join(f"{share:.0%}" for share in row.reached)
+        reached = ", ".join(f"{share:.0%}" for share in row.reached)
         told = (*gains, f"{row.agreement:.0%}", f"{row.moves:.1f}", reached)
-        table.add_row(Text(f"{row.initiator} v\n{row.responder}"), *told, end_section=True)
+        table.add_row(*(Text(name) for name in (row.initiator, row.responder)), *told)
     unit = "series" if series else "boards"
     games = f"{rows[0].games:,} games a pair: {whence}"
     seats = (
@@ -123,29 +153,50 @@ def print_pairs(rows: list[Pairing], whence: str, seatings: str, series: int) ->
     show(
         "Mean gain in points, costs taken off",
         table,
-        f"{games}{seats}{keep}. ± standard error over {unit}. Goals reached: by initiator, by responder.",
+        f"{games}{seats}{keep}.",
+        f"± standard error over {unit}. at goal: the initiator, the responder.",
+        f"{sum(row.games for row in rows):,} games in {sum(row.seconds for row in rows):.1f} s of processor time, "
+        "compilation included.",
     )
-    seconds = sum(row.seconds for row in rows)
-    total = sum(row.games for row in rows)
-    click.echo(f"{total:,} games in {seconds:.1f} s of processor time, compilation included.")
+
+
+def print_differences(rows: list[Difference], series: int) -> None:
+    """What each negotiator gains over the one before it, in either seat."""
+    table = table_of("who gains", "rather than", "seat", "against", "more\ngain", "standard\nerror", "95% interval")
+    for row in rows:
+        numbers = ("–",) * 2 if math.isnan(row.gain_error) else (f"{row.gain_error:.2f}", _interval(row))
+        table.add_row(row.negotiator, row.rather_than, row.role, row.opponent, f"{row.gain:+.2f}", *numbers)
+    unit = "series" if series else "boards"
+    show(
+        "Does it pay to be the one rather than the other?",
+        table,
+        f"Points a game, over {rows[0].units:,} {unit} that both play, same seat and opponent. Standard",
+        f"error and interval are of the differences within {unit}"
+        + ("." if series else ";\na board's seatings count as one."),
+    )
+
+
+def _interval(row: Difference) -> str:
+    return f"{row.low:+.2f} to {row.high:+.2f}"
 
 
 def _gain(mean: float, error: float) -> str:
-    return f"{mean:.1f}" if math.isnan(error) else f"{mean:.1f}\n± {error:.1f}"
+    return f"{mean:.1f}" if math.isnan(error) else f"{mean:.1f} ± {error:.1f}"
 
 
-def _write_table(rows: list[Pairing], path: Path) -> None:
-    """A row a pair; what both roles have stands in two columns."""
+def _write_table(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """A line a row; what both roles have stands in two columns."""
+    flat = [dict(cell for name, value in line.items() for cell in _cells(name, value)) for line in lines]
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        two = {field.name for field in fields(Pairing) if field.name in ("gain", "gain_error", "reached")}
-        names = [field.name for field in fields(Pairing)]
-        writer.writerow(
-            [part for name in names for part in ([f"{name}_initiator", f"{name}_responder"] if name in two else [name])]
-        )
-        for row in rows:
-            values = asdict(row)
-            writer.writerow([part for name in names for part in (values[name] if name in two else [values[name]])])
+        writer = csv.DictWriter(file, flat[0])
+        writer.writeheader()
+        writer.writerows(flat)
+
+
+def _cells(name: str, value: Any) -> list[tuple[str, Any]]:
+    if not isinstance(value, tuple):
+        return [(name, value)]
+    return [(f"{name}_{role}", part) for role, part in zip(ROLES, value, strict=True)]
 
 
 def diagnostic_colored_trails(
@@ -161,9 +212,11 @@ def diagnostic_colored_trails(
     seed: int,
     out: str | None,
     as_json: bool,
+    **sizes: int | None,
 ) -> None:
     """`otherminds boards colored-trails`. Every board found is in the file at once; the same command goes on.
 
+    sizes: of the layout, as `asked_layout` takes them.
     Raises: a ValueError for what the user can mend, before anything is played; where `most` boards hold too few.
     """
     if not 0 <= low < high <= HIGHEST_ORDER:
@@ -182,10 +235,10 @@ def diagnostic_colored_trails(
         "seed": seed,
         "limit": limit,
     }
-    layout, tried, found, advantages = Layout(), 0, None, []
+    layout, tried, found, advantages = asked_layout(**sizes) or Layout(), 0, None, []
     if path.exists():
-        before = load_boards(path, **asked)
-        found, layout = before.boards, before.layout
+        before = load_boards(path, layout, **asked)
+        found = before.boards
         tried, advantages = before.provenance.get("tried"), before.provenance.get("advantages")
         whole = isinstance(tried, int) and isinstance(advantages, list) and len(advantages) == len(found.goals)
         if not whole:
@@ -203,6 +256,7 @@ def diagnostic_colored_trails(
         variant=VARIANTS[variant],
         learning_speed=learning_speed,
         limit=limit,
+        rules=Rules(layout),
         first=tried // BATCH,
     )
     with progress_bar("boards", count) as advance:

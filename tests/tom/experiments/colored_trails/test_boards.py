@@ -16,6 +16,8 @@ ENTRY = {
     "location1": 1,
     "location2": 0,
 }
+FAR = {"board": [[1] * 5, [1] * 5, *ENTRY["board"][2:]], "chips1": [0, 4, 0, 0, 0], "chips2": [0, 4, 0, 0, 0],
+       "location1": 7}  # fmt: skip
 MADE = {"generator": "diagnostic", "variant": "described", "high": 2, "low": 1, "learning_speed": 0.8,
         "threshold": 20.0, "goals": "llm-tom", "seed": 3}  # fmt: skip
 
@@ -107,10 +109,14 @@ def test_a_file_must_say_what_is_asked(tmp_path):
         ({"location2": 1}, "location1 and location2 are both 1: .*equal_goals=True"),
         (
             {"board": [[0, 1, 4, 1, 0]] * 5, "chips1": [2, 0, 0, 1, 1]},
-            "players hold chips of colour 3 .* which no tile has",
+            "board 1: the players hold 1 chips of colour 3 .* which no tile has: chips are drawn from the board's",
         ),
         (
-            {"chips1": [0, 4, 0, 0, 0], "chips2": [0, 4, 0, 0, 0], "location1": 7},
+            {"chips1": [0, 3, 0, 0, 1], "chips2": [0, 3, 0, 0, 1]},
+            "board 1: the players hold 6 chips of colour 1 .* which 4 tiles beside the start have: .* each tile once",
+        ),
+        (
+            FAR,
             r"board 1: location1=7 \(row 3, column 4\) cannot be reached.*\[0, 8, 0, 0, 0\].*reachable=False",
         ),
     ],
@@ -125,7 +131,7 @@ def test_boards_that_are_refused(tmp_path, change, message):
 def test_what_may_be_allowed(tmp_path):
     same = written(tmp_path / "same.json", [{**ENTRY, "location2": 1}])
     assert load_boards(same, equal_goals=True).boards.goals.tolist() == [[1, 1]]
-    far = [{**ENTRY, "chips1": [0, 4, 0, 0, 0], "chips2": [0, 4, 0, 0, 0], "location1": 7}]
+    far = [{**ENTRY, **FAR}]
     path = written(tmp_path / "far.json", far)
     assert load_boards(path, reachable=False).boards.goals[0, 0] == 7
     assert load_boards(written(tmp_path / "any.json", far, {"goals": "any"})).boards.goals[0, 0] == 7

@@ -15,8 +15,10 @@ from otherminds.games.colored_trails.utility import deal
 from otherminds.games.rollout import game_key, rollout
 from otherminds.tom import cli
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.colored_trails.boards import save_boards
+from otherminds.tom.experiments.colored_trails.boards import load_boards, save_boards
 from otherminds.tom.experiments.colored_trails.config import agents_of, validated
+from otherminds.tom.experiments.colored_trails.console_run import heading
+from otherminds.tom.experiments.colored_trails.diagnostic import found_boards
 from otherminds.tom.experiments.colored_trails.panel import made_for, planned_games, second_copy
 from otherminds.tom.experiments.colored_trails.records import board_of, chips_text
 from otherminds.tom.experiments.colored_trails.run import run
@@ -138,6 +140,42 @@ def test_boards_of_files_are_drawn_from_them(server, boards_file):
         planned_games(config_of(server, diagnostic=boards_file, advantage_threshold=30))
     with pytest.raises(ConfigError, match="has 4 boards, and 5 ordinary ones are wanted"):
         planned_games(config_of(server, boards=boards_file, ordinary=5))
+
+
+SEARCH = {"high": 1, "low": 0, "limit": 4}
+
+
+def test_diagnostic_boards_are_searched_for(server, tmp_path):
+    """Without a file: those of `otherminds boards colored-trails` with the seed of the run."""
+    found = []
+    config = config_of(server, ordinary=1, diagnostic_count=2, advantage_threshold=20, search=SEARCH, copies=1)
+    games = planned_games(config, found.append)
+    assert sum(found) == 2 and made_for(config) == "order 1 over order 0, at least 20 points"
+    boards = {game.name: game.board for game in games if game.kind == "diagnostic"}
+    assert sorted(boards) == ["seed 0, diagnostic board 0", "seed 0, diagnostic board 1"] and len(games) == 3
+    asked = ["--high", "1", "--low", "0", "--limit", "4", "--count", "2", "--out", str(tmp_path / "made.json")]
+    result = CliRunner().invoke(cli.main, ["boards", "colored-trails", *asked])
+    assert result.exit_code == 0, result.output
+    made = load_boards(tmp_path / "made.json", threshold=20, high=1, low=0).boards
+    for name, board in boards.items():
+        n = int(name.split()[-1])
+        assert all(np.array_equal(part[n], own) for part, own in zip(made, board, strict=True))
+    with pytest.raises(ValueError, match="0 boards of 128 tried give order 1 at least 500 points over order 0"):
+        found_boards(2, 500, 1, 0, limit=4, most=1)
+
+
+def test_boards_of_another_layout_are_played(server, tmp_path):
+    sizes = {"rows": 3, "columns": 3, "colours": 3, "chips": 2, "goal_distance": 2}
+    path = tmp_path / "log.jsonl"
+    config = config_of(server, ordinary=1, **sizes)
+    assert negotiate(config, path).failed_games == 0 and "2 of 2 games over" in validate_log(path)
+    for begun in lines_of(path, journal.GameBegun):
+        rules, board = board_of(begun.deal)
+        assert board.tiles.shape == (3, 3) and board.chips.sum() == 4
+        assert rules.layout.goals == config.rules.layout.goals == ((0, 0), (0, 2), (2, 0), (2, 2))
+    assert "layout     3 x 3 tiles, 3 colours, 2 chips a player, 4 goals" in "\n".join(
+        heading(config, planned_games(config), 0)
+    )
 
 
 # What is written
@@ -313,6 +351,61 @@ def test_minds_play_the_games_of_the_jitted_rollout(tmp_path):
 # What is refused
 
 
+SETTINGS = {
+    "text for a number": ({"ordinary": "3"}, "ordinary='3': input should be a valid integer"),
+    "true for a number": ({"ordinary": True}, "ordinary=True: input should be a valid integer"),
+    "a fraction": ({"limit": 1.5}, "limit=1.5: input should be a valid integer"),
+    "a number for true": ({"messages": 1}, "messages=1: input should be a valid boolean"),
+    "text for true": ({"advice": "true"}, "advice='true': input should be a valid boolean"),
+    "text for points": ({"cost": "0.1"}, "cost='0.1': input should be a valid number"),
+    "no points": ({"cost": float("nan")}, "cost=nan: input should be a finite number"),
+    "fewer than none": ({"ordinary": -1}, "ordinary=-1: input should be greater than or equal to 0"),
+    "none of a file": ({"diagnostic": "x", "diagnostic_count": 0}, "diagnostic_count=0: input should be greater"),
+    "a list": ({"deception": ["on"]}, r"deception=['on']: input should be 'off', 'on' or 'both'"),
+    "a list of numbers": ({"copies": [2]}, "copies=[2]: input should be a valid integer"),
+    "true for copies": ({"copies": True}, "copies=True: input should be a valid integer"),
+    "a path that is none": ({"diagnostic": 3}, "diagnostic=3: input should be a valid string"),
+    "one agent": ({"agents": [MIND]}, "agents=['order0']: too few"),
+    "a number for an agent": ({"agents": [MIND, 1]}, "agents.1=1: input should be a valid string"),
+    "a text for agents": ({"agents": MIND}, "agents='order0': input should be a valid tuple"),
+    "one seed": ({"seeds": 0}, "seeds=0: input should be a valid tuple"),
+    "seeds as text": ({"seeds": ["0"]}, "seeds.0='0': input should be a valid integer"),
+    "a seed twice": ({"seeds": [1, 1]}, "seeds=[1, 1]: each seed once"),
+    "a negative seed": ({"seeds": [-1]}, "seeds.0=-1"),
+    "unknown": ({"ordinry": 3}, "ordinry=3: there is no such setting; there are agents, seats, ordinary"),
+    "temperature as text": ({"generation": {"temperature": "1"}}, "generation.temperature='1': input should be"),
+    "too hot": ({"generation": {"temperature": 9}}, "temperature=9.0 must be from 0 to 2"),
+    "layout": ({"rows": 3, "columns": 3}, "goal_distance=3: no cell of a 3 x 3 board"),
+    "layout, type": ({"rows": 5.0}, "rows=5.0: input should be a valid integer"),
+    "too many chips": ({"chips": 13, "colours": 2}, "chips=13: 26 chips are dealt from the colours of 24 tiles"),
+    "no middle": ({"rows": 6}, "copies=2 with rows=6, columns=5: the second copy of a board is mirrored"),
+    "count alone": ({"diagnostic_count": 5}, "diagnostic_count=5: name a file of boards as diagnostic, or say with"),
+    "threshold alone": ({"advantage_threshold": 20}, "advantage_threshold=20: there is no file of diagnostic boards"),
+    "search of nothing": ({"search": {"high": 3}}, "search: say with diagnostic_count and advantage_threshold"),
+    "search with a file": ({"diagnostic": "x", "search": {"high": 3}}, "search with diagnostic=x"),
+    "search, order": ({"search": {"high": 1, "low": 1}}, "search: high=1, low=1"),
+    "search, type": ({"search": {"high": "2"}}, "search.high='2': input should be a valid integer"),
+    "search, unknown": ({"search": {"hi": 2}}, "search.hi=2: extra inputs are not permitted"),
+}
+
+
+@pytest.mark.parametrize("case", SETTINGS)
+def test_settings_that_cannot_be_are_told_in_one_line(case):
+    settings, message = SETTINGS[case]
+    with pytest.raises(ValueError, match=re.escape(message)) as refused:
+        validated(**({"agents": [MIND, MIND]} | settings))
+    assert "\n" not in str(refused.value)
+    with pytest.raises(ConfigError, match="agents: it is missing"):
+        validated()
+
+
+def test_the_settings_of_a_log_are_those_of_the_run():
+    settings = {"diagnostic_count": 5, "advantage_threshold": 20, "search": SEARCH, "seeds": [3, 4]}
+    config = validated(agents=[MIND, "vllm/x"], generation={"temperature": 0.5}, deception="both", **settings)
+    assert validated(**json.loads(json.dumps(config.model_dump(mode="json")))) == config
+    assert config.search.high == 1 and config.generation.temperature == 0.5 and config.searches
+
+
 def test_agents_by_default(monkeypatch):
     monkeypatch.setattr(SETTING, lambda: False)
     assert agents_of(None, None, None, None)[0] == ("order0", "order1")
@@ -344,6 +437,9 @@ WRONG = {
     "no boards": (["--ordinary", "0"], "there is nothing to play"),
     "no such file": (["--boards", "none.json"], "none.json: cannot be read"),
     "threshold of nothing": (["--advantage-threshold", "20"], "there is no file of diagnostic boards"),
+    "count of nothing": (["--diagnostic-count", "5"], "name a file of boards as diagnostic, or say with"),
+    "layout": (["--rows", "3", "--columns", "3"], "goal_distance=3: no cell of a 3 x 3 board"),
+    "no middle": (["--columns", "6"], "copies=2 with rows=5, columns=6"),
     "threshold unsaid": (["--diagnostic", "BOARDS", "--advantage-threshold", "20"], "does not say its threshold"),
     "deceiving nobody": (["--deception", "on"], "none sits at the table"),
     "both in one copy": (["--model", "vllm/x", "--deception", "both", "--copies", "1"], "take copies=2"),
