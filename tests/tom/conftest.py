@@ -66,7 +66,8 @@ class FakeServer:
     """Answers POSTs from `script`, one entry a request, the last one for ever; and keeps the requests.
 
     An entry: a text (a completion), a dict (a body), bytes (a raw body), (status, body[, headers]), a number
-    (seconds of silence, then a completion), or a function from the request to one of these.
+    (seconds of silence, then a completion), None (the connection is closed without a word), a bytearray (a body of
+    which half is sent before that), or a function from the request to one of these.
     """
 
     def __init__(self):
@@ -97,7 +98,19 @@ class FakeServer:
                     entry = "late"
                 if isinstance(entry, str):
                     entry = completion(entry)
+                if entry is None or isinstance(entry, bytearray):
+                    self.hang_up(entry or b"")
+                    return
                 self.answer(*entry) if isinstance(entry, tuple) else self.answer(200, entry)
+
+            def hang_up(self, body):
+                if body:
+                    self.send_response(200)
+                    self.send_header("content-type", "application/json")
+                    self.send_header("content-length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body[: len(body) // 2])
+                self.close_connection = True
 
             def answer(self, status, body, headers=()):
                 raw = body if isinstance(body, bytes) else json.dumps(body).encode()

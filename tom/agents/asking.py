@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from otherminds.tom.agents.base import Attempt, Decision
-from otherminds.tom.llm.client import Answer, Client
+from otherminds.tom.llm.answer import Answer
+from otherminds.tom.llm.client import Client
+from otherminds.tom.llm.notices import tell
 from otherminds.tom.llm.parsing import Parsed
 
 MAX_TOKENS_CONSTRAINED = 128  # an answer held to a schema needs about 30, white space included
@@ -21,12 +23,14 @@ async def ask(
     constrained_tokens: int = MAX_TOKENS_CONSTRAINED,
     max_attempts: int = 3,
     seed: int | None = None,
+    sample: int = 0,
 ) -> Decision:
     """Ask until an answer is valid; a failed one is followed by what was wrong with it, as the next turns.
 
     A call that brought no answer is not asked again: the client has already retried it.
     find: the action in a text (`parsing.find_answer`, `parsing.find_object`).   schema: that answers are held to where
-    the server can.   constrained_tokens: enough for an answer held to it.
+    the server can.   constrained_tokens: enough for an answer held to it.   sample: number of this decision among those
+    about the same question, for the cache.
     """
     chat, attempts = list(messages), []
     # Hidden reasoning counts as output, so only models without it are kept this short.
@@ -37,16 +41,20 @@ async def ask(
             schema=schema,
             max_tokens=constrained_tokens if short else None,
             seed=None if seed is None else (seed + number) % SEEDS,
+            sample=sample,
         )
         action, failure, error = _judge(answer, find)
-        attempts.append(_attempt(answer, failure, error))
-        if failure in (None, "call"):
+        attempts.append(attempt_of(answer, failure, error))
+        if failure is None:
             return Decision(action, tuple(attempts))
+        if failure == "call" or number + 1 == max_attempts:
+            tell(f"{client.model}: no valid answer in {number + 1} of {max_attempts} attempts ({error})")
+            return Decision(None, tuple(attempts))
         chat += [
             {"role": "assistant", "content": answer.text[:LONGEST_ECHO] or "(nothing)"},
             {"role": "user", "content": f"That is no valid answer: {error}. Answer again."},
         ]
-    return Decision(None, tuple(attempts))
+    raise ValueError(f"max_attempts={max_attempts} must be at least 1")
 
 
 def _judge(answer: Answer, find: Callable[[str], Parsed]) -> tuple[Any, str | None, str | None]:
@@ -63,7 +71,8 @@ def _judge(answer: Answer, find: Callable[[str], Parsed]) -> tuple[Any, str | No
     return action, error and "invalid", error
 
 
-def _attempt(answer: Answer, failure: str | None, error: str | None) -> Attempt:
+def attempt_of(answer: Answer, failure: str | None, error: str | None) -> Attempt:
+    """The record of an answer.   failure, error: None for a valid one; see `base.Attempt`."""
     return Attempt(
         text=answer.text,
         error=error,
@@ -77,4 +86,7 @@ def _attempt(answer: Answer, failure: str | None, error: str | None) -> Attempt:
         id=answer.id,
         reasoning=answer.reasoning,
         constrained=answer.constrained,
+        cached=answer.cached,
+        dropped=answer.dropped,
+        logprobs=answer.logprobs,
     )

@@ -10,8 +10,8 @@ class Attempt:
 
     text: what it said, whole.   error: None for a valid answer, else what it was told.
     failure: None, or "call" (no answer came), "empty", "cut" (by the token limit), "refused" or "invalid".
-    finish_reason, prompt_tokens, completion_tokens, latency (seconds), requests, model, id, reasoning,
-    constrained: as in `otherminds.tom.llm.client.Answer`.
+    finish_reason, prompt_tokens, completion_tokens, latency (seconds), requests, model, id, reasoning, constrained,
+    cached, dropped, logprobs: as in `otherminds.tom.llm.answer.Answer`.
     """
 
     text: str
@@ -26,6 +26,17 @@ class Attempt:
     id: str | None = None
     reasoning: str | None = None
     constrained: bool = False
+    cached: bool = False
+    dropped: tuple[str, ...] = ()
+    logprobs: tuple[tuple[tuple[str, float], ...], ...] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The record for the log; what few attempts have is left out of the others."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if value or name not in ("cached", "dropped", "logprobs")
+        }
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,6 @@ class Decision:
         """The record for the log."""
         return {
             "action": list(self.action) if isinstance(self.action, tuple) else self.action,
-            "attempts": [asdict(attempt) for attempt in self.attempts],
+            "attempts": [attempt.to_json() for attempt in self.attempts],
             "probabilities": self.probabilities,
         }

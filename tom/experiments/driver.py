@@ -18,6 +18,7 @@ from otherminds.games.protocol import Game
 from otherminds.games.rollout import decision_key
 from otherminds.tom.agents.base import Decision
 from otherminds.tom.agents.words import Words
+from otherminds.tom.llm.notices import asking
 
 
 class Seat(Protocol):
@@ -81,7 +82,8 @@ async def play(
                 return recorded[turn, role]
             observation = jax.tree.map(np.asarray, observe(state, role))
             begun = time.perf_counter()
-            decision = await seats[role].act(observation, decision_key(key, phase, role))
+            with asking(f"turn {turn + 1}, {game.roles[role]}"):  # problems are told with it
+                decision = await seats[role].act(observation, decision_key(key, phase, role))
             if on_decision is not None:
                 result = on_decision(Played(turn, role, observation, decision, time.perf_counter() - begun))
                 if result is not None:

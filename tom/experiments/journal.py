@@ -16,7 +16,7 @@ THERE_ALREADY = "{path}: there is a log already; give another --out, or remove i
 
 
 class JournalError(ValueError):
-    """A log that cannot be read; the message names the file and the line."""
+    """A log that cannot be read or written; the message names the file, and the line where there is one."""
 
 
 class Line(BaseModel):
@@ -132,10 +132,12 @@ def json_schema() -> dict[str, Any]:
 class Writer:
     """Appends lines to a log, alone. Every line is on disk before `write` returns.
 
-    Raises: JournalError if another process writes the log; OSError if it cannot be written.
+    Raises: JournalError if another process writes the log, or a line cannot be written (a full disk); OSError if it
+        cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab+")
         try:
@@ -147,15 +149,25 @@ class Writer:
 
     def write(self, line: Line) -> None:
         """Writes a line and waits for the disk."""
-        self._file.write(encoded(line))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        try:
+            self._file.write(encoded(line))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise JournalError(
+                f"{self._path}: the log cannot be written ({error.strerror}); what was written before is whole, and "
+                "once that is mended the same command goes on with it"
+            ) from None
 
     def __enter__(self) -> "Writer":
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError:  # what could not be written is still in the buffer; the next start cuts off a torn line
+            if error[0] is None:
+                raise
 
 
 def encoded(line: Line) -> bytes:
@@ -223,6 +235,15 @@ def is_complete(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - LONGEST_RUN_OVER))
         return b'"event":"run_over"' in file.read().rpartition(b"\n")[0].rpartition(b"\n")[2]
+
+
+def is_torn(path: Path) -> bool:
+    """Whether a log ends in the middle of a line, as a kill may leave it."""
+    with path.open("rb") as file:
+        if not file.seek(0, os.SEEK_END):
+            return False
+        file.seek(-1, os.SEEK_END)
+        return file.read() != b"\n"
 
 
 def parse_line(line: bytes, where: str) -> AnyLine:

@@ -5,6 +5,8 @@ retries, may have failed for this decision alone (a server can refuse a single p
 So the model is then asked for a single word, twice at most. If a word comes, the decision has failed, is written as
 failed and counts. If none does, the run stops: the decision was not made, nothing is written of it, and the same
 command asks for it again.
+
+What a run may spend is limited over all its starts: the log says what the earlier ones spent.
 """
 
 import asyncio
@@ -13,7 +15,7 @@ import importlib.metadata
 import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,9 @@ from otherminds.tom.agents.base import Attempt, Decision
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.logs import Log, LogRules, read_log
+from otherminds.tom.llm.accounts import Account, LimitReached, Limits, Usage
 from otherminds.tom.llm.client import Client, GenerationSettings, ModelError, open_client
+from otherminds.tom.llm.notices import asking
 
 PACKAGES = ("otherminds", "jax", "jaxlib", "numpy", "openai")
 UNANSWERED = 3
@@ -37,6 +41,8 @@ class Finished:
     games: int
     failed_games: int  # games with an answer that failed
     resumed_decisions: int  # taken from the log of an earlier start
+    spent: Mapping[str, Usage] = field(default_factory=dict)  # by model, over all starts
+    cost: float | None = None  # dollars, where every model has a price
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ async def check_that_it_answers(client: Client) -> None:
     Raises: ModelError if it does not.
     """
     for _ in range(UNANSWERED - 1):
-        answer = await client.chat([{"role": "user", "content": "Say ok."}])
+        answer = await client.chat([{"role": "user", "content": "Say ok."}], fresh=True)
         if answer.error is None:
             return
     raise ModelError(f"{client.model}: no answer to {UNANSWERED} calls in a row ({answer.error})")
@@ -104,12 +110,15 @@ async def run_games(
     models: by agent; each is checked before any game begins.   play: plays a game, or takes it from the past, and
     returns how many answers failed.   on_start: called once everything is checked.   on_game: of every finished game.
     Raises: ModelError if a model cannot be asked, before any game starts, or in the middle where no later call can
-        succeed; what was played is then in the log. The first error of any game; the others are stopped then.
+        succeed; what was played is then in the log. LimitReached where nothing more may be spent. The first error of
+        any game; the others are stopped then.
     """
+    limits = next((asked.generation.limits for asked in models.values()), Limits())
+    account = Account(limits, spent_before(past, models, limits))
     async with AsyncExitStack() as stack:
         clients: dict[str, Client] = {}
         for agent, asked in models.items():
-            opened = open_client(asked.model, asked.base_url, asked.generation)
+            opened = open_client(asked.model, asked.base_url, asked.generation, account=account)
             clients[agent] = await stack.enter_async_context(opened)
             await clients[agent].check()
         if on_start is not None:
@@ -120,11 +129,28 @@ async def run_games(
             session = Session(clients, writer, past)
             try:
                 failures = await _play_all(session, models, planned, play, on_game)
+            except LimitReached as error:
+                raise LimitReached(f"{error}; what was played is in {path}") from None
             except ModelError as error:
                 raise ModelError(f"{error}; what was played is in {path}, the same command goes on with it") from None
             if not past.complete:
                 writer.write(journal.RunOver(games=len(failures), time=now()))
-    return Finished(len(failures), sum(count > 0 for count in failures), sum(map(len, past.decisions.values())))
+    resumed = sum(map(len, past.decisions.values()))
+    return Finished(len(failures), sum(count > 0 for count in failures), resumed, account.spent, account.cost)
+
+
+def spent_before(past: Log, models: Mapping[str, Asked], limits: Limits) -> dict[str, Usage]:
+    """What the decisions of a log took, by model; answers from the cache took nothing.
+
+    models: by agent, as far as they are asked again; of other agents the name tells which model has the price.
+    """
+    spent: dict[str, Usage] = {}
+    for line in (line for made in past.decisions.values() for line in made.values() if line.usage):
+        priced = [model for model in limits.prices if line.agent.startswith(model)]
+        model = models[line.agent].model if line.agent in models else max(priced, key=len, default=line.agent)
+        usage = Usage(line.usage.get("prompt_tokens", 0), line.usage.get("completion_tokens", 0))
+        spent[model] = spent.get(model, Usage()).plus(usage)
+    return spent
 
 
 async def _play_all(
@@ -142,7 +168,8 @@ async def _play_all(
 
     async def one(game: Any) -> None:
         async with slots:
-            failures.append(await play(session, game))
+            with asking(f"game {game.game_id}"):  # problems are told with its name
+                failures.append(await play(session, game))
             if on_game is not None:
                 on_game(game)
 
@@ -176,15 +203,21 @@ def past_attempts(line: journal.Decision) -> tuple[Attempt, ...]:
 
 
 def how_it_came(decision: Decision, seconds: float) -> dict[str, Any]:
-    """The fields of a decision's line that say how it came about: attempts, usage and time."""
+    """The fields of a decision's line that say how it came about: attempts, usage and time.
+
+    The usage is what was paid for; `cached_tokens`, where there are any, are those of answers from the cache.
+    """
     attempts = decision.attempts
+    paid = [attempt for attempt in attempts if not attempt.cached]
     usage = {
-        "prompt_tokens": sum(attempt.prompt_tokens for attempt in attempts),
-        "completion_tokens": sum(attempt.completion_tokens for attempt in attempts),
-        "requests": sum(attempt.requests for attempt in attempts),
+        "prompt_tokens": sum(attempt.prompt_tokens for attempt in paid),
+        "completion_tokens": sum(attempt.completion_tokens for attempt in paid),
+        "requests": sum(attempt.requests for attempt in paid),
     }
+    if len(paid) < len(attempts):
+        usage["cached_tokens"] = sum(a.prompt_tokens + a.completion_tokens for a in attempts if a.cached)
     return {
-        "attempts": [journal.Attempt(**asdict(attempt)) for attempt in attempts],
+        "attempts": [journal.Attempt(**attempt.to_json()) for attempt in attempts],
         "usage": usage if attempts else {},
         "seconds": round(seconds, 4),
     }

@@ -24,10 +24,14 @@ class Provider:
 PROVIDERS = {
     "openai": Provider("https://api.openai.com/v1"),
     "openrouter": Provider("https://openrouter.ai/api/v1"),
+    "anthropic": Provider("https://api.anthropic.com/v1"),
+    "gemini": Provider("https://generativelanguage.googleapis.com/v1beta/openai"),
+    "deepseek": Provider("https://api.deepseek.com/v1"),
+    "mistral": Provider("https://api.mistral.ai/v1"),
     "vllm": Provider("http://127.0.0.1:8000/v1", needs_key=False),
     "local": Provider(None, needs_key=False),
 }
-"""Known by name; any other name is an OpenAI-compatible server that needs a base URL."""
+"""Known by name; any other name is an OpenAI-compatible server that needs a base URL. What each takes: `families`."""
 
 
 @dataclass(frozen=True)
