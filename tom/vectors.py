@@ -12,7 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from otherminds.games.decrypto.vocabulary import Vocabulary, check_keywords, load, make, with_keywords
+from otherminds.games.decrypto.vocabulary import (
+    Vocabulary,
+    check_keywords,
+    load,
+    make,
+    pieces_of,
+    with_keywords,
+    with_others,
+)
 
 LONGEST_LINE = 1 << 20  # bytes
 LONGEST_WORD = 4096  # bytes, of a .bin
@@ -238,12 +246,16 @@ def read_keywords(path: str | Path) -> tuple[str, ...]:
     return check_keywords((line for line in lines if line and not line.startswith("#")), str(path))
 
 
-def load_vocabulary(keywords_path: str | Path | None = None, vectors_path: str | Path | None = None) -> Vocabulary:
+def load_vocabulary(
+    keywords_path: str | Path | None = None, vectors_path: str | Path | None = None, said: Collection[str] = ()
+) -> Vocabulary:
     """The packaged vocabulary, with the user's keywords and vectors in place of the packaged ones.
 
     keywords_path: see `read_keywords`; None takes the packaged keywords.
     vectors_path: see `read_vectors`; None takes the packaged vectors. Packaged nouns without a vector in the file
         are dropped, and the name says how many were found.
+    said: hints of a log, and pieces of them: where the file has them they are understood, though they are no nouns of
+        the list to choose from.
     Returns: a vocabulary; words in the packaged order.
     Raises: ValueError as the two readers do, and if a keyword has no vector or no noun has one.
     """
@@ -251,12 +263,15 @@ def load_vocabulary(keywords_path: str | Path | None = None, vectors_path: str |
     keywords = packaged.keywords if keywords_path is None else read_keywords(keywords_path)
     if vectors_path is None:
         return packaged if keywords_path is None else with_keywords(packaged, keywords)
-    found = read_vectors(vectors_path, {*packaged.words, *keywords})
+    said = {piece for hint in said for piece in (hint, *pieces_of(hint))}
+    found = read_vectors(vectors_path, {*packaged.words, *keywords, *said})
     nouns = [word for word in packaged.words if word in found]
     name = f"{Path(vectors_path).name} ({len(nouns)} of {len(packaged.words)} nouns)"
     if not nouns:
         raise ValueError(f"{vectors_path}: no vector for any packaged noun; give vectors of English words")
-    return make(nouns, np.stack([found[word] for word in nouns]), keywords, name, found)
+    made = make(nouns, np.stack([found[word] for word in nouns]), keywords, name, found)
+    others = {word.strip().casefold() for word in said} & found.keys()
+    return with_others(made, {word: found[word] for word in sorted(others) if found[word].any()})
 
 
 def with_vectors(vocabulary: Vocabulary, vectors_path: str | Path) -> Vocabulary:
@@ -265,12 +280,13 @@ def with_vectors(vocabulary: Vocabulary, vectors_path: str | Path) -> Vocabulary
     Returns: a vocabulary in which a noun that the file does not have is all zeros, which stands for unknown.
     Raises: ValueError as `read_vectors` does, and if a keyword has no vector in the file.
     """
-    found = read_vectors(vectors_path, {*vocabulary.words, *vocabulary.keywords})
+    found = read_vectors(vectors_path, {*vocabulary.words, *vocabulary.keywords, *vocabulary.others})
     if missing := [word for word in vocabulary.keywords if word.casefold() not in found]:
         raise ValueError(f"{vectors_path}: no vector for the keywords {', '.join(map(repr, missing[:10]))}")
     nothing = np.zeros_like(next(iter(found.values())))
-    return vocabulary._replace(
+    other = vocabulary._replace(
         vectors=np.stack([found.get(word.casefold(), nothing) for word in vocabulary.words]),
         keyword_vectors=np.stack([found[word.casefold()] for word in vocabulary.keywords]),
         name=f"{vocabulary.name} with {Path(vectors_path).name}",
     )
+    return with_others(other, {word: found[word] for word in vocabulary.others if word in found and found[word].any()})

@@ -27,13 +27,15 @@ class Vocabulary(NamedTuple):
     vectors: Float[np.ndarray, "N D"]  # float32
     keywords: tuple[str, ...]  # [W]
     keyword_vectors: Float[np.ndarray, "W D"]  # float32
-    name: str  # source and hash of the content; goes in the log
+    name: str  # source and hash of the content, but for the other words; goes in the log
+    others: tuple[str, ...] = ()  # [O] words that may be said and that nobody chooses from: the hints of a log
+    other_vectors: Float[np.ndarray, "O D"] | None = None  # float32
 
 
 @lru_cache(maxsize=8)
-def _rows(words: tuple[str, ...], keywords: tuple[str, ...]) -> dict[str, int]:
+def _rows(words: tuple[str, ...], keywords: tuple[str, ...], others: tuple[str, ...] = ()) -> dict[str, int]:
     rows: dict[str, int] = {}
-    for row, word in enumerate(words + keywords):
+    for row, word in enumerate(words + keywords + others):
         rows.setdefault(word.casefold(), row)
     return rows
 
@@ -132,6 +134,19 @@ def with_keywords(vocabulary: Vocabulary, keywords: Iterable[str]) -> Vocabulary
     return make(vocabulary.words, vocabulary.vectors, keywords, name, known)
 
 
+def with_others(vocabulary: Vocabulary, vectors: Mapping[str, ArrayLike]) -> Vocabulary:
+    """The same vocabulary with vectors of more words, which are understood and stand in no list to choose from.
+
+    vectors: word -> [D]; of words that it has already, its own vectors count.   Raises: ValueError as `make` does.
+    """
+    known = _rows(vocabulary.words, vocabulary.keywords)
+    others = tuple(word for word in vectors if word.strip().casefold() not in known)
+    if not others:
+        return vocabulary._replace(others=(), other_vectors=None)
+    found = _checked_vectors(others, np.stack([np.asarray(vectors[word], np.float32) for word in others]), "others")
+    return vocabulary._replace(others=others, other_vectors=found)
+
+
 @cache
 def load() -> Vocabulary:
     """The packaged vocabulary: N nouns and W keywords (all of them nouns) in frequency order, D = 100."""
@@ -146,14 +161,23 @@ def load() -> Vocabulary:
 def lookup(vocabulary: Vocabulary, text: str) -> int | None:
     """Row of a word, case and surrounding blanks aside, or None if it is unknown.
 
-    Returns: n < N for `words[n]`; N + w for `keywords[w]` where that is no hint noun.
+    Returns: n < N for `words[n]`; N + w for `keywords[w]` where that is no hint noun; N + W + o for `others[o]`.
     """
-    return _rows(vocabulary.words, vocabulary.keywords).get(text.strip().casefold())
+    return _rows(vocabulary.words, vocabulary.keywords, vocabulary.others).get(text.strip().casefold())
 
 
 def _vector(vocabulary: Vocabulary, row: int) -> Float[np.ndarray, " D"]:
-    number = len(vocabulary.words)
-    return vocabulary.vectors[row] if row < number else vocabulary.keyword_vectors[row - number]
+    for vectors in (vocabulary.vectors, vocabulary.keyword_vectors, vocabulary.other_vectors):
+        if vectors is not None and row < len(vectors):
+            return vectors[row]
+        row -= 0 if vectors is None else len(vectors)
+    raise IndexError(row)
+
+
+def pieces_of(hint: str) -> list[str]:
+    """The words of a hint: they part at blanks and hyphens, and punctuation around them is dropped."""
+    pieces = (re.sub(r"^[\W_]+|[\W_]+$", "", piece) for piece in re.split(r"[\s\-\u2010-\u2015]+", hint))
+    return [piece for piece in pieces if piece]
 
 
 def hint_vector(vocabulary: Vocabulary, text: str) -> Float[np.ndarray, " D"] | None:
@@ -165,8 +189,7 @@ def hint_vector(vocabulary: Vocabulary, text: str) -> Float[np.ndarray, " D"] | 
     row = lookup(vocabulary, text)
     if row is not None:
         return _vector(vocabulary, row)
-    pieces = (re.sub(r"^[\W_]+|[\W_]+$", "", piece) for piece in re.split(r"[\s\-\u2010-\u2015]+", text))
-    rows = [row for row in (lookup(vocabulary, piece) for piece in pieces) if row is not None]
+    rows = [row for row in (lookup(vocabulary, piece) for piece in pieces_of(text)) if row is not None]
     if not rows:
         return None
     mean = np.mean([_vector(vocabulary, row) for row in rows], axis=0, dtype=np.float32)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otherminds.games.decrypto.vocabulary import load
-from otherminds.tom.vectors import load_vocabulary, read_keywords, read_vectors
+from otherminds.games.decrypto.vocabulary import hint_vector, load
+from otherminds.tom.vectors import load_vocabulary, read_keywords, read_vectors, with_vectors
 
 ROWS = {"the": [0.5, -1.0, 2.0], "dog": [1.0, 0.25, -3.5], "Cat": [4.0, 5.0, 6.0], "naïve": [7.0, 8.0, 0.125]}
 
@@ -250,3 +250,21 @@ def test_a_keyword_without_a_vector_in_the_file_is_named(tmp_path):
     towns = {"Oslo": [5.0, 1.0], "Bergen": [1.0, 2.0], "Tromso": [3.0, 1.0], "Hamar": [2.0, 9.0]}
     with pytest.raises(ValueError, match="vectors: no vector for any packaged noun"):
         load_vocabulary(write(tmp_path, "\n".join(towns).encode(), "towns.txt"), write(tmp_path, text(towns)))
+
+
+def test_what_was_said_is_understood_and_in_no_list(tmp_path):
+    """Of hints that are no nouns of the list, and of their pieces, the vectors of the file count; the name stays."""
+    words = [*load().words[:6], "gizmo", "blip"]
+    rows = (f"{word} {n + 1} 1\n" for n, word in enumerate(words))
+    (tmp_path / "vectors.txt").write_text("".join(rows), encoding="utf-8")
+    (tmp_path / "keywords.txt").write_text("\n".join(words[:4]), encoding="utf-8")
+    paths = tmp_path / "keywords.txt", tmp_path / "vectors.txt"
+    plain, heard = load_vocabulary(*paths), load_vocabulary(*paths, {"Gizmo", "blip-gizmo", words[0], "unheard of"})
+    assert heard.name == plain.name and heard.words == plain.words and heard.others == ("blip", "gizmo")
+    assert hint_vector(plain, "gizmo") is None
+    np.testing.assert_array_equal(hint_vector(heard, " GIZMO "), [7, 1])
+    np.testing.assert_array_equal(hint_vector(heard, "blip-gizmo"), [7.5, 1])
+    np.testing.assert_array_equal(hint_vector(heard, words[5]), [6, 1])
+    assert hint_vector(heard, "unheard of") is None
+    other = with_vectors(heard, paths[1])
+    np.testing.assert_array_equal(hint_vector(other, "gizmo"), [7, 1])
