@@ -1,15 +1,21 @@
 """A language model at the table of Decrypto: it reads the game's text and answers in JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
+from typing import Literal
 
 from otherminds.games.decrypto import text
 from otherminds.games.decrypto.rules import Observation, Role
-from otherminds.tom.agents.asking import ask
-from otherminds.tom.agents.base import Decision
+from otherminds.tom.agents.asking import LONGEST_ECHO, ask
+from otherminds.tom.agents.base import Attempt, Decision
 from otherminds.tom.llm.client import Client
 from otherminds.tom.llm.parsing import find_answer
+
+Context = Literal["turns", "chat"]
+Errors = Literal["kept", "cut"]
+NOTHING, NO_VALID_ANSWER = "(nothing)", "(no valid answer)"
 
 
 @dataclass(frozen=True)
@@ -18,22 +24,36 @@ class LanguageModelAgent:
 
     client: the model.   max_attempts: answers per decision, the first one included.
     think: let the model write its thoughts before the answer; else it answers at once, held to a JSON schema.
+    wording: how rules and role are put to it.
+    context: "turns": every decision is asked by itself, with the whole history in one message; "chat": a game is one
+        chat, and each turn adds a request and the answer.
+    errors: in a chat, whether failed answers of earlier turns are "kept" in it or "cut" out.
     """
 
     client: Client
     max_attempts: int = 3
     think: bool = False
+    wording: text.Wording = text.USUAL
+    context: Context = "turns"
+    errors: Errors = "kept"
 
     def __post_init__(self) -> None:
         if self.max_attempts < 1:
             raise ValueError(f"max_attempts={self.max_attempts} must be at least 1")
 
     async def act(
-        self, observation: Observation, words: Sequence[str], keywords: Sequence[str], *, seed: int | None = None
+        self,
+        observation: Observation,
+        words: Sequence[str],
+        keywords: Sequence[str],
+        *,
+        earlier: Mapping[int, Sequence[Attempt]] = MappingProxyType({}),
+        seed: int | None = None,
     ) -> Decision:
         """The model's hints (in lower case) or guess (index of a code); action None when every attempt failed.
 
         words: the table's words, which hints index.   keywords: the keyword list.   seed: of the sampler.
+        earlier: the model's answers in the turns before (0 is the first), of which a chat is made.
         Raises: ModelError where no later call can succeed either.
         """
         encodes = int(observation.role) == Role.ENCODER
@@ -42,11 +62,33 @@ class LanguageModelAgent:
             read, schema = partial(text.read_hints, keywords=secret), text.hints_schema(secret)
         else:
             read, schema = text.read_code, text.guess_schema()
+        said = {}
+        if self.context == "chat":
+            said = {turn: said_to_a_request(attempts, self.errors) for turn, attempts in earlier.items()}
         return await ask(
             self.client,
-            text.messages(observation, words, keywords, think=self.think),
+            text.chat(observation, words, keywords, said, think=self.think, wording=self.wording),
             find=partial(find_answer, key="hints" if encodes else "guess", read=read),
             schema=None if self.think else schema,
             max_attempts=self.max_attempts,
             seed=seed,
         )
+
+
+def said_to_a_request(attempts: Sequence[Attempt], errors: Errors) -> list[dict[str, str]]:
+    """What followed a request in a chat: the answers, and what was wrong with the failed ones.
+
+    errors: "cut" leaves the failed ones out; where all failed, one message says so. The last failed answer is followed
+    by no complaint: the next request tells that no answer counted.
+    """
+    if errors == "cut":
+        valid = [attempt.text for attempt in attempts if attempt.error is None]
+        return [{"role": "assistant", "content": valid[-1] if valid else NO_VALID_ANSWER}]
+    messages = []
+    for attempt in attempts:
+        if attempt.error is None:
+            messages.append({"role": "assistant", "content": attempt.text})
+        else:
+            messages.append({"role": "assistant", "content": attempt.text[:LONGEST_ECHO] or NOTHING})
+            messages.append({"role": "user", "content": f"That is no valid answer: {attempt.error}. Answer again."})
+    return messages[:-1] if messages and messages[-1]["role"] == "user" else messages

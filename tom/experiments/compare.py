@@ -261,10 +261,18 @@ class Outcome:
     survived_without_failed: float = float("nan")  # share of the games in which no answer failed; NaN: there is none
 
 
-def outcomes(games: Games) -> list[Outcome]:
-    """A row for every table that finished a game, over its finished games."""
+class Results(NamedTuple):
+    """How each of G games went."""
+
+    turns: Int[np.ndarray, " G"]  # until the game was won or lost
+    miscommunications: Int[np.ndarray, " G"]  # over all turns, also those that were played on after a loss
+    interceptions: Int[np.ndarray, " G"]
+    failed_answers: Int[np.ndarray, " G"]
+
+
+def results(games: Games) -> Results:
+    """How each game went, over its finished turns."""
     arrays = games.arrays
-    rows = []
     played = np.arange(arrays.codes.shape[1]) < arrays.turns[:, None]
     spoken = (arrays.hints >= 0).all(-1)
     missed = played & ~(spoken & (arrays.decoder_guesses == arrays.codes))
@@ -273,6 +281,13 @@ def outcomes(games: Games) -> list[Outcome]:
     until = np.where(lost.any(1), lost.argmax(1) + 1, arrays.turns)
     failed = (played & ~spoken).sum(1) + (played & spoken & (arrays.decoder_guesses < 0)).sum(1)
     failed = failed + (played & spoken & (arrays.interceptor_guesses < 0)).sum(1)
+    return Results(until, missed.sum(1), caught.sum(1), failed)
+
+
+def outcomes(games: Games) -> list[Outcome]:
+    """A row for every table that finished a game, over its finished games."""
+    until, missed, caught, failed = results(games)
+    rows = []
     for agents in dict.fromkeys(games.agents):
         own = np.array(
             [
@@ -289,7 +304,7 @@ def outcomes(games: Games) -> list[Outcome]:
             return float(values[own].mean()), float(np.std(means, ddof=1)) if len(means) > 1 else float("nan")
 
         survived = np.array([ending == "survived" for ending in games.endings])
-        turns, misses, catches = (spread(values) for values in (until, missed.sum(1), caught.sum(1)))
+        turns, misses, catches = (spread(values) for values in (until, missed, caught))
         whole = survived[own & (failed == 0)]
         rows.append(
             Outcome(

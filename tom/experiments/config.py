@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from otherminds.tom.llm.client import GenerationSettings
 
 ROLES = ("encoder", "decoder", "interceptor")
-CALLING = {"timeout", "max_retries", "max_connections"}
+CALLING = {"timeout", "max_retries", "max_connections", "cache", "limits"}
 
 
 class ConfigError(ValueError):
@@ -24,7 +24,7 @@ class DecryptoConfig(BaseModel):
     encoder: tuple[str, ...] = Field(min_length=1)
     decoder: tuple[str, ...] = Field(min_length=1)
     interceptor: tuple[str, ...] = Field(min_length=1)
-    design: Literal["one-at-a-time", "cube"] = "one-at-a-time"
+    design: Literal["one-at-a-time", "cube", "competition", "coordination"] = "one-at-a-time"
     episodes: int = Field(2, ge=1)
     seeds: tuple[int, ...] = Field((0, 1), min_length=1)
     turns: int = Field(8, ge=1, le=8)
@@ -34,16 +34,22 @@ class DecryptoConfig(BaseModel):
     vectors: str | None = None  # path
     generation: GenerationSettings = GenerationSettings()
     max_attempts: int = Field(2, ge=1)  # answers of a language model per decision
+    personas: dict[str, str] = {}  # texts by the names that agents use
 
     def tables(self) -> list[tuple[str, str, str]]:
         """Who sits together: (encoder, decoder, interceptor), each once.
 
         "cube": every combination. "one-at-a-time": the first of each list together, then each of the others in
-        that table's place of its role.
+        that table's place of its role. "competition": the encoders and decoders are teams, the first with the first,
+        and every team meets every interceptor. "coordination": every encoder with every decoder, against the one
+        interceptor.
         """
         lists = (self.encoder, self.decoder, self.interceptor)
-        if self.design == "cube":
+        if self.design in ("cube", "coordination"):
             combined = list(itertools.product(*lists))
+        elif self.design == "competition":
+            teams = list(zip(self.encoder, self.decoder, strict=True))
+            combined = [(*team, interceptor) for team, interceptor in itertools.product(teams, self.interceptor)]
         else:
             first = tuple(agents[0] for agents in lists)
             combined = [first]
@@ -66,8 +72,19 @@ def validated(**settings: Any) -> DecryptoConfig:
     Raises: ConfigError in one line.
     """
     try:
-        return DecryptoConfig(**settings)
+        config = DecryptoConfig(**settings)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"{name}={first['input']!r}: {first['msg'].lower()}") from None
+    if config.design == "competition" and len(config.encoder) != len(config.decoder):
+        raise ConfigError(
+            f"design=competition: {len(config.encoder)} encoders and {len(config.decoder)} decoders; name a decoder "
+            "for each encoder, or no decoder, and every agent plays both"
+        )
+    if config.design == "coordination" and len(config.interceptor) > 1:
+        raise ConfigError(
+            f"design=coordination: one interceptor meets every pair, and {', '.join(config.interceptor)} are "
+            f"{len(config.interceptor)}; name one, or use the design cube"
+        )
+    return config

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 
 from otherminds.games.decrypto.rules import CODES, SLOTS
 from otherminds.tom.experiments.compare import UNIFORM, Outcome, Row
+from otherminds.tom.experiments.cube import Cell, Grid
 from otherminds.tom.experiments.trajectory import Trajectory
 
 INK, FAINT, RULE = "#1c2430", "#5f6b7a", "#d5dae1"
@@ -274,6 +275,93 @@ def _reach(outcome: Outcome, name: str) -> float:
     """How far the bar and its whisker go."""
     spread = getattr(outcome, f"{name}_spread")
     return getattr(outcome, name) + (spread if math.isfinite(spread) else 0.0)
+
+
+# --- who plays well with whom ---------------------------------------------------------------------------------------
+
+MEASURE_TITLES = {
+    "turns": "Turns survived a game",
+    "miscommunications": "Miscommunications a game",
+    "interceptions": "Interceptions a game",
+}
+NARROW, NARROWEST = 0.8, 0.36  # inches of a cell below which heads are turned, and numbers left out
+
+
+def cube_heat_maps(grids: Sequence[Grid], path: Path) -> None:
+    """Turns, miscommunications and interceptions of every table of `cube.grids`: mean ± standard error over seeds.
+
+    Blue is better for the team, brown worse, on one scale for all grids. Bold: the interval overlaps that of the best
+    table against the same interceptor. A table that was not played is hatched.
+    Raises: ValueError without grids.
+    """
+    if not grids:
+        raise ValueError("grids: there is none, so there is nothing to draw")
+    left, gap, most = 2.2, 0.25, max(len(grid.columns) for grid in grids)
+    beside = most <= 3  # the three measures side by side, else one below the other
+    panel = (WIDTH - left - 0.15 - 2 * gap) / 3 if beside else WIDTH - left - 0.15
+    cell = min(1.3, panel / most)
+    characters = max(6, int(cell / 0.088))
+    heads = [[wrapped(c, characters if cell >= NARROW else 26) for c in grid.columns] for grid in grids]
+    labels = [[wrapped(r, 24) for r in grid.rows] for grid in grids]
+    tall = [max(map(_height, texts)) if cell >= NARROW else 0.085 * max(map(_longest, texts)) for texts in heads]
+    heights = [[max(0.5, _height(label) + 0.14) for label in of_grid] for of_grid in labels]
+    blocks = [head + sum(rows) + 0.4 for head, rows in zip(tall, heights, strict=True)]
+    titles = [wrapped(grid.title, 84) for grid in grids]
+    total = sum(0.2 + _height(t) + b * (1 if beside else 3) for t, b in zip(titles, blocks, strict=True)) + 0.45
+    with new_figure(path, total) as figure:
+        top = 0.1
+        drawn = zip(grids, titles, tall, heights, heads, labels, blocks, strict=True)
+        for grid, heading, head, rows, texts, names, block in drawn:
+            write_at(figure, 0.1, top, heading, weight="bold", size=12, va="top")
+            top += 0.2 + _height(heading)
+            for place, (measure, title) in enumerate(MEASURE_TITLES.items()):
+                x = left + place * (panel + gap) * beside
+                y = top + head + 0.25 + block * place * (not beside)
+                write_at(figure, x, y - head - 0.12, title, weight="bold", size=9.5)
+                axes = new_axes(figure, x, y, cell * len(grid.columns), sum(rows))
+                axes.set(xlim=(0, len(grid.columns)), ylim=(sum(rows), 0))
+                axes.spines[:].set_visible(False)
+                axes.tick_params(length=0, labelsize=9)
+                turned = {} if cell >= NARROW else {"rotation": 90}
+                axes.set_xticks(np.arange(len(grid.columns)) + 0.5, texts, **turned)
+                axes.xaxis.tick_top()
+                first = place == 0 or not beside
+                axes.set_yticks(_middles(rows), names if first else [""] * len(rows))
+                for i, (middle, height) in enumerate(zip(_middles(rows), rows, strict=True)):
+                    for j, found in enumerate(grid.cells[i]):
+                        _cube_cell(axes, found, measure, j, middle, height, cell)
+            top += block * (1 if beside else 3)
+        one_seed = any(math.isnan(c.error("turns")) for grid in grids for row in grid.cells for c in row if c)
+        note = "Blue is better for the team. Mean over seeds" + (
+            "; one seed somewhere, hence no error and no comparison."
+            if one_seed
+            else " ± standard error; bold: within the errors of the best against the same interceptor."
+        )
+        write_at(figure, 0.1, top + 0.28, note, size=9, color=FAINT)
+
+
+def _cube_cell(
+    axes: Any, found: Cell | None, measure: str, left: int, middle: float, height: float, wide: float
+) -> None:
+    from matplotlib.patches import Rectangle
+
+    place = {"xy": (left + 0.02, middle - height / 2 + 0.015), "width": 0.96, "height": height - 0.03}
+    if found is None:
+        axes.add_patch(Rectangle(**place, facecolor=(0.96, 0.97, 0.98), edgecolor=RULE, linewidth=0, hatch="////"))
+        return
+    mean, error = found.mean(measure), found.error(measure)
+    colour = _shade((mean - 5) / 3 if measure == "turns" else 1 - mean)
+    axes.add_patch(Rectangle(**place, facecolor=colour, linewidth=0))
+    if wide < NARROWEST:
+        return
+    number = f"{mean:.2f}" + ("" if math.isnan(error) else f"\n± {error:.2f}")
+    ink = "white" if np.dot(colour, (0.299, 0.587, 0.114)) < 0.5 else INK
+    text = axes.text(left + 0.5, middle, number, ha="center", va="center", color=ink, linespacing=1.1)
+    text.set(size=min(9.5, 13 * wide), weight="bold" if measure in found.best else "normal")
+
+
+def _longest(text: str) -> int:
+    return max(map(len, text.split("\n")))
 
 
 # --- an interceptor's belief ----------------------------------------------------------------------------------------

@@ -53,6 +53,21 @@ def read_log(path: Path) -> Log:
     return logs.read_log(path, DECRYPTO)
 
 
+def hints_said(paths: Iterable[Path]) -> set[str]:
+    """The hints of some logs, whose vectors a file may have.
+
+    Raises: JournalError as `read_log`.
+    """
+    return {
+        hint
+        for path in paths
+        for made in read_log(path).decisions.values()
+        for (_, role), line in made.items()
+        if role == Role.ENCODER
+        for hint in line.action or ()
+    }
+
+
 class GameArrays(NamedTuple):
     """G games padded to T turns. -1: not played, or no answer."""
 

@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 
 from otherminds.games.decrypto.rules import Role, code_text
 from otherminds.games.decrypto.vocabulary import Vocabulary
+from otherminds.inference.resampling import clustered_mean
 from otherminds.tom.experiments import journal, plots
 from otherminds.tom.experiments.compare import (
     UNIFORM,
@@ -32,13 +33,15 @@ from otherminds.tom.experiments.compare import (
     hint_ranks,
     lapsed,
 )
+from otherminds.tom.experiments.cube import COLUMNS, Cell, cells, csv_rows, grids, kinds
+from otherminds.tom.experiments.error_tags import DEFINITIONS, TAGS_OF, Tags, error_tags, tag_counts
 from otherminds.tom.experiments.records import Games
 from otherminds.tom.experiments.trajectory import Trajectory, believes_keywords, follow, posterior
+from otherminds.tom.experiments.transcripts import MOST_GAMES, Lines, transcript
 from otherminds.tom.minds.decrypto.lexicon import Lexicon
 from otherminds.tom.minds.decrypto.registry import MINDS, is_mind
 
 SHADOWING = "bayesian"  # the interceptor that is followed where nobody at the tables had a belief
-LONGEST_ANSWER = 6000  # characters of a language model's answer that the page shows
 DASH, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 
 Shadows = Mapping[tuple[Role, str], Shadow]
@@ -57,7 +60,7 @@ def write_report(
     lapse: float,
     settings: Alternatives,
 ) -> list[Path]:
-    """Writes report.html, the figures as PNGs, decisions.csv and scores.csv into a folder.
+    """Writes report.html, transcripts.html, the figures as PNGs, cube.csv, decisions.csv and scores.csv into a folder.
 
     rows, shadows: of `compare.compare` with this lapse and these settings.   outcomes, nearness: of `compare` too.
     logs: what `games` was read from; the page shows the language models' answers as they stand there.
@@ -73,8 +76,11 @@ def write_report(
         if isinstance(line, journal.Decision)
     }
     followed = most_interesting(games, vocabulary, lexicon)
-    figures = _draw(folder, games, lexicon, rows, outcomes, followed)
-    write_decisions(folder / "decisions.csv", games, shadows)
+    tags = error_tags(games, vocabulary, lexicon)
+    tables = cells(games)
+    figures = _draw(folder, games, lexicon, rows, outcomes, tables, followed)
+    write_csv(folder / "cube.csv", COLUMNS, csv_rows(tables))
+    write_decisions(folder / "decisions.csv", games, shadows, tags)
     write_scores(folder / "scores.csv", rows)
     page = render(
         "report.html",
@@ -92,11 +98,47 @@ def write_report(
         nearness=nearness,
         followed=followed,
         beliefs=_beliefs(followed),
-        transcripts=_transcripts(games, lines),
+        transcripts=_transcripts(games, lines, tags),
+        kinds=kinds(games),
+        tag_counts=tag_counts(games, tags),
+        tags_of={role.name.lower(): names for role, names in TAGS_OF.items()},
+        definitions=DEFINITIONS,
         figures={name: data_uri(path) for name, path in figures.items()},
     )
     (folder / "report.html").write_text(page, encoding="utf-8")
-    return [folder / "report.html", *figures.values(), folder / "decisions.csv", folder / "scores.csv"]
+    played = [g for g in range(len(games.ids)) if games.arrays.turns[g]]
+    page = render(
+        "transcripts.html",
+        games=[transcript(games, g, lines, tags) for g in played[:MOST_GAMES]],
+        total=len(played),
+        definitions=DEFINITIONS,
+    )
+    (folder / "transcripts.html").write_text(page, encoding="utf-8")
+    names = ("cube.csv", "decisions.csv", "scores.csv")
+    pages = [folder / "report.html", folder / "transcripts.html"]
+    return [*pages, *figures.values(), *(folder / name for name in names)]
+
+
+def write_profiles(folder: Path, profiles: Sequence[Any], privileges: Sequence[Any]) -> list[Path]:
+    """Writes profiles.csv and privileges.csv; returns the files. An interval has columns of mode, low and high."""
+
+    def flat(row: Any) -> dict[str, Any]:
+        cells: dict[str, Any] = {}
+        for name, value in vars(row).items():
+            cells |= (
+                {f"{name}_{part}": each for part, each in value._asdict().items()}
+                if isinstance(value, tuple)
+                else {name: value}
+            )
+        return cells
+
+    written = []
+    for name, rows in (("profiles", profiles), ("privileges", privileges)):
+        if rows:
+            table = [flat(row) for row in rows]
+            write_csv(folder / f"{name}.csv", list(table[0]), (list(row.values()) for row in table))
+            written.append(folder / f"{name}.csv")
+    return written
 
 
 def _draw(
@@ -105,6 +147,7 @@ def _draw(
     lexicon: Lexicon,
     rows: Sequence[Row],
     outcomes: Sequence[Outcome],
+    tables: Sequence[Cell],
     followed: "Followed | None",
 ) -> dict[str, Path]:
     """The figures that there is something to draw for, by name."""
@@ -116,6 +159,8 @@ def _draw(
 
     if outcomes:
         plots.outcome_bars(outcomes, path("outcomes"))
+    if maps := grids(tables):
+        plots.cube_heat_maps(maps, path("cube"))
     plots.mind_heat_maps(rows, path("minds"))
     plots.hint_nearness(ranks_by_encoder(games, lexicon), path("nearness"))
     if followed is not None:
@@ -137,19 +182,9 @@ def decision_scores(games: Games, role: Role, agent: str, shadow: Shadow, lapse:
 
 
 def mean_and_error(values: Float[np.ndarray, "G T"]) -> tuple[float, float]:
-    """The mean over what is not NaN, and its standard error with games as clusters.
-
-    s² = G/(G-1) sum_g (sum_t (x_gt - mean))² / n², over the G games with a value; NaN for fewer than two games.
-    """
+    """The mean over what is not NaN, and its standard error with games as clusters; NaN for fewer than two games."""
     there = ~np.isnan(values)
-    count, clusters = int(there.sum()), int(there.any(1).sum())
-    if not count:
-        return math.nan, math.nan
-    mean = float(values[there].mean())
-    if clusters < 2:
-        return mean, math.nan
-    residuals = np.where(there, values - mean, 0.0).sum(1)
-    return mean, math.sqrt(clusters / (clusters - 1) * float((residuals**2).sum())) / count
+    return clustered_mean(values[there], np.nonzero(there)[0])
 
 
 class Verdict(NamedTuple):
@@ -289,7 +324,7 @@ def _run(begun: journal.RunBegun) -> dict[str, Any]:
     return {"line": begun, "settings": list(flat(begun.config)), "versions": begun.versions}
 
 
-def _transcripts(games: Games, lines: Mapping[tuple[str, int, Role], journal.Decision]) -> list[dict[str, Any]]:
+def _transcripts(games: Games, lines: Lines, tags: Tags) -> list[dict[str, Any]]:
     """For each table its first finished game, or its first one if none is finished."""
     shown: dict[tuple[str, str, str], int] = {}
     for g, agents in enumerate(games.agents):
@@ -297,63 +332,7 @@ def _transcripts(games: Games, lines: Mapping[tuple[str, int, Role], journal.Dec
             agents not in shown or (games.endings[shown[agents]] is None and games.endings[g])
         ):
             shown[agents] = g
-    return [_transcript(games, g, lines) for g in shown.values()]
-
-
-def _transcript(games: Games, g: int, lines: Mapping[tuple[str, int, Role], journal.Decision]) -> dict[str, Any]:
-    game_id, misses, catches, turns = games.ids[g], 0, 0, []
-    for turn in range(int(games.arrays.turns[g])):
-        made = {role: lines[game_id, turn, role] for role in Role}
-        code = code_text(int(games.arrays.codes[g, turn]))
-        hints = made[Role.ENCODER].action
-        decoder, interceptor = made[Role.DECODER].action, made[Role.INTERCEPTOR].action
-        missed = hints is None or decoder != code
-        caught = hints is not None and interceptor == code
-        misses, catches = misses + missed, catches + caught
-        unknown = set(made[Role.ENCODER].unknown_words)
-        turns.append(
-            {
-                "number": turn + 1,
-                "code": code,
-                "hints": hints
-                and [
-                    {"digit": digit, "text": hint, "unknown": hint in unknown}
-                    for digit, hint in zip(code.split("-"), hints, strict=True)
-                ],
-                "decoder": decoder,
-                "interceptor": interceptor,
-                "missed": missed,
-                "caught": caught,
-                "misses": misses,
-                "catches": catches,
-                "answers": [_answer(line) for line in made.values() if line.attempts],
-            }
-        )
-    keywords = enumerate((lines[game_id, 0, Role.ENCODER].observation.get("keywords") or ()), 1)
-    return {
-        "label": game_id.removeprefix(" + ".join(games.agents[g]) + " / "),
-        "agents": dict(zip(("encoder", "decoder", "interceptor"), games.agents[g], strict=True)),
-        "ending": games.endings[g],
-        "keywords": list(keywords),
-        "turns": turns,
-        "failed": any(answer["failed"] for turn in turns for answer in turn["answers"]),
-    }
-
-
-def _answer(line: journal.Decision) -> dict[str, Any]:
-    return {
-        "role": line.role,
-        "agent": line.agent,
-        "failed": line.action is None,
-        "attempts": [
-            {
-                "text": (attempt.text or "")[:LONGEST_ANSWER],
-                "more": max(0, len(attempt.text or "") - LONGEST_ANSWER),
-                "error": attempt.error,
-            }
-            for attempt in line.attempts
-        ],
-    }
+    return [transcript(games, g, lines, tags) for g in shown.values()]
 
 
 # --- the page -------------------------------------------------------------------------------------------------------
@@ -432,20 +411,21 @@ def write_scores(path: Path, rows: Sequence[Row], role: str = "role") -> None:
     write_csv(path, head, ([getattr(row, name) for name in names] for row in rows))
 
 
-def write_decisions(path: Path, games: Games, shadows: Shadows) -> None:
+def write_decisions(path: Path, games: Games, shadows: Shadows, tags: Tags) -> None:
     """Every decision of the finished turns as CSV.
 
     status: "scored", "failed" (no answer), "unknown hint" (no mind knows a hint of this turn) or "no hints" (there was
     nothing to guess from); the last two are not in the scores. log_p: [a column for each mind], without a lapse,
     nats: -inf for what it found impossible and for a failed answer, empty where the decision is not scored or the
-    mind is none of this role. set_size: how many actions the uniform choice is over.
+    mind is none of this role. set_size: how many actions the uniform choice is over. error_tags: see `error_tags`.
     """
     minds = list(dict.fromkeys(spec for _, spec in shadows))
     head = ["game", "turn", "role", "agent", "code", "action", "failed", "status", "unknown_words", "set_size"]
-    write_csv(path, [*head, *(f"log_p {spec}" for spec in minds)], _decisions(games, shadows, minds))
+    head.append("error_tags")
+    write_csv(path, [*head, *(f"log_p {spec}" for spec in minds)], _decisions(games, shadows, minds, tags))
 
 
-def _decisions(games: Games, shadows: Shadows, minds: Sequence[str]) -> Iterable[list[Any]]:
+def _decisions(games: Games, shadows: Shadows, minds: Sequence[str], tags: Tags) -> Iterable[list[Any]]:
     arrays, texts = games.arrays, games.words.texts
     masks = {(role, agents[role]): decided(games, role, agents[role]) for agents in set(games.agents) for role in Role}
     for g, t in zip(*np.nonzero(np.arange(arrays.codes.shape[1]) < arrays.turns[:, None]), strict=True):
@@ -469,7 +449,7 @@ def _decisions(games: Games, shadows: Shadows, minds: Sequence[str]) -> Iterable
             size = int(shadows[role, UNIFORM].set_size[g, t])
             code = code_text(int(arrays.codes[g, t]))
             what = [games.ids[g], t + 1, role.name.lower(), agent, code, action, not action, status]
-            yield [*what, ", ".join(unknown), size, *log_ps]
+            yield [*what, ", ".join(unknown), size, "; ".join(tags[int(g), int(t), role]), *log_ps]
 
 
 def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

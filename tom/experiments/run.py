@@ -1,6 +1,6 @@
 """Runs Decrypto at tables of minds and language models: writes the log, and resumes after a kill (see `running`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError, DecryptoConfig, validated
 from otherminds.tom.experiments.driver import Played, play
 from otherminds.tom.experiments.logs import Log
+from otherminds.tom.experiments.model_agents import ModelAgent, read_model_agent
 from otherminds.tom.experiments.records import CODE_INDEX, DECRYPTO
 from otherminds.tom.experiments.running import (
     UNANSWERED,
@@ -40,10 +41,14 @@ __all__ = ["UNANSWERED", "Finished", "PlannedGame", "model_names", "planned_game
 
 
 class ModelSeat:
-    """A language model in one game. It keeps no memory of its own: the text tells the whole history."""
+    """A language model in one game. It remembers its answers alone: whatever it is told follows from them."""
 
-    def __init__(self, agent: LanguageModelAgent, words: Words, keywords: tuple[str, ...]) -> None:
+    def __init__(
+        self, agent: LanguageModelAgent, words: Words, keywords: tuple[str, ...], recorded: Mapping[int, Decision]
+    ) -> None:
+        """recorded: its decisions of an earlier start, by turn."""
         self._agent, self._words, self._keywords = agent, words, keywords
+        self._answers = {turn: decision.attempts for turn, decision in recorded.items()}
 
     async def act(self, observation: Observation, key: jax.Array) -> Decision:
         """Asks the model; the sampler's seed comes from the decision's key.
@@ -51,9 +56,12 @@ class ModelSeat:
         Raises: ModelError if the model is gone.
         """
         seed = int(jax.random.bits(key)) >> 1
-        decision = await self._agent.act(observation, self._words.texts, self._keywords, seed=seed)
+        decision = await self._agent.act(
+            observation, self._words.texts, self._keywords, earlier=self._answers, seed=seed
+        )
         if decision.failure == "call":
             await check_that_it_answers(self._agent.client)
+        self._answers[int(observation.turn)] = decision.attempts
         return decision
 
     def see(self, event: Event) -> None:
@@ -84,24 +92,41 @@ def planned_games(config: DecryptoConfig) -> list[PlannedGame]:
 
 
 def model_names(config: DecryptoConfig) -> list[str]:
-    """The agents that are language models.
+    """The agents that are language models, as they are written.
 
-    Raises: ConfigError for an agent that is neither a mind of its role nor provider/name.
+    Raises: ConfigError for an agent that is neither a mind of its role nor provider/name, or has a wrong option.
     """
-    models: dict[str, None] = {}
+    return list(dict.fromkeys(agent for agent, _ in _model_agents(config)))
+
+
+def _model_agents(config: DecryptoConfig) -> dict[tuple[str, Role], ModelAgent]:
+    """The language models by name and role."""
+    models: dict[tuple[str, Role], ModelAgent] = {}
     for role, agents in zip(Role, (config.encoder, config.decoder, config.interceptor), strict=True):
         for agent in agents:
             if is_mind(agent, role):
                 named(agent, role)
-            elif "/" in agent:
-                models[agent] = None
+            elif "/" in agent.partition("=")[0]:
+                models[agent, role] = read_model_agent(agent, role, config.personas, config.generation)
             else:
                 known = ", ".join(MINDS[role])
                 raise ConfigError(
                     f"{role.name.lower()} {agent!r}: neither a mind ({known}) nor a model as provider/name, "
                     "such as openai/gpt-4o or local/smollm2"
                 )
-    return list(models)
+    return models
+
+
+def _clients(models: Iterable[ModelAgent]) -> dict[str, ModelAgent]:
+    """For each written agent the first one that is the same model with the same sampling: they share a client."""
+    first: list[ModelAgent] = []
+    shared = {}
+    for model in models:
+        same = [other for other in first if (other.model, other.generation) == (model.model, model.generation)]
+        if not same:
+            first.append(model)
+        shared[model.written] = (same or [model])[0]
+    return shared
 
 
 async def run(
@@ -123,7 +148,7 @@ async def run(
         words, before any game starts; ModelError in the middle where no later call can succeed: what was played is
         in the log, and the same call goes on from there.
     """
-    models = model_names(config)
+    models = _model_agents(config)
     past = read_past(path, config, vocabulary)
     seats = {
         (agent, role)
@@ -134,11 +159,11 @@ async def run(
     minds = {
         (agent, role): MindAgent(named(agent, role), vocabulary, LENGTH * config.turns)
         for agent, role in seats
-        if agent not in models
+        if (agent, role) not in models
     }
-    asked = {model: Asked(model, config.base_url, config.generation) for model in models}
-    asked = {model: how for model, how in asked.items() if any(model == agent for agent, _ in seats)}
-    tables = _Tables(config, vocabulary, minds, on_decision)
+    clients = _clients(model for seat, model in models.items() if seat in seats)
+    asked = {how.written: Asked(how.model, config.base_url, how.generation) for how in clients.values()}
+    tables = _Tables(config, vocabulary, minds, models, clients, on_decision)
     begun = header("decrypto", config.model_dump(mode="json"), vocabulary.name)
     return await run_games(
         path, past, begun, asked, planned_games(config), tables.play, on_start=on_start, on_game=on_game
@@ -176,19 +201,32 @@ class _Tables:
         config: DecryptoConfig,
         vocabulary: Vocabulary,
         minds: dict[tuple[str, Role], MindAgent],
+        models: dict[tuple[str, Role], ModelAgent],
+        clients: dict[str, ModelAgent],
         on_decision: Callable[[], None] | None,
     ) -> None:
         self.config, self.vocabulary, self.minds, self.on_decision = config, vocabulary, minds, on_decision
+        self.models, self.clients = models, clients
         self.game: Game = decrypto(
             len(vocabulary.keywords), turns=config.turns, continue_after_loss=config.continue_after_loss
         )
         self.spare = LENGTH * config.turns
 
-    def _seat(self, session: Session, agent: str, role: Role, state: State, words: Words):
-        if agent in session.clients:
-            player = LanguageModelAgent(session.clients[agent], max_attempts=self.config.max_attempts)
-            return ModelSeat(player, words, self.vocabulary.keywords)
-        return self.minds[agent, role].sit(words, self.game.view(state, role))
+    def _seat(
+        self, session: Session, agent: str, role: Role, state: State, words: Words, recorded: Mapping[int, Decision]
+    ):
+        model = self.models.get((agent, role))
+        if model is None:
+            return self.minds[agent, role].sit(words, self.game.view(state, role))
+        player = LanguageModelAgent(
+            session.clients[self.clients[agent].written],
+            max_attempts=self.config.max_attempts,
+            think=model.think,
+            wording=model.wording,
+            context=model.context,
+            errors=model.errors,
+        )
+        return ModelSeat(player, words, self.vocabulary.keywords, recorded)
 
     async def play(self, session: Session, planned: PlannedGame) -> int:
         """Plays one game, or takes it from the log. Returns the number of answers that failed."""
@@ -207,10 +245,13 @@ class _Tables:
         )
         begin_game(session, deal, "keywords or codes")
         words = Words(self.vocabulary, self.spare)
-        seats = tuple(
-            self._seat(session, agent, role, state, words) for role, agent in zip(Role, planned.agents, strict=True)
-        )
         recorded = {place: decision_of(line) for place, line in session.past.decisions.get(game_id, {}).items()}
+        seats = tuple(
+            self._seat(
+                session, agent, role, state, words, {t: made for (t, who), made in recorded.items() if who == role}
+            )
+            for role, agent in zip(Role, planned.agents, strict=True)
+        )
         failed = sum(decision.action is None for decision in recorded.values())
 
         def write_down(played: Played) -> None:

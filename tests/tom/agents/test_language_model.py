@@ -9,7 +9,7 @@ import pytest
 
 from otherminds.games.decrypto.rules import CODES, Role, begin, code_index, code_text, give_hints, observe
 from otherminds.tom.agents.base import Attempt, Decision
-from otherminds.tom.agents.language_model import LanguageModelAgent
+from otherminds.tom.agents.language_model import LanguageModelAgent, said_to_a_request
 from otherminds.tom.llm.client import Client, GenerationSettings, ModelError, open_client
 
 KEYWORDS = ["apple", "river", "king", "doctor", "tiger"]
@@ -132,6 +132,21 @@ def test_a_users_token_limit_holds(fake_server):
     fake_server.script = [GOOD]
     decide(fake_server, settings=GenerationSettings(max_tokens=77))
     assert fake_server.requests[0]["max_tokens"] == 77
+
+
+BAD_THEN_GOOD = (Attempt("I guess", "no JSON", "invalid"), Attempt("x" * 3000, "cut off", "cut"), Attempt(GOOD))
+NEVER = (Attempt("", "it was empty", "empty"), Attempt("I guess", "no JSON", "invalid"))
+
+
+def test_what_a_chat_keeps_of_failed_answers():
+    kept = said_to_a_request(BAD_THEN_GOOD, "kept")
+    assert [message["role"] for message in kept] == ["assistant", "user", "assistant", "user", "assistant"]
+    assert kept[0]["content"] == "I guess" and kept[-1]["content"] == GOOD and len(kept[2]["content"]) == 1000
+    assert kept[1]["content"] == "That is no valid answer: no JSON. Answer again."
+    assert said_to_a_request(BAD_THEN_GOOD, "cut") == [{"role": "assistant", "content": GOOD}]
+    failed = said_to_a_request(NEVER, "kept")
+    assert [message["content"] for message in failed][::2] == ["(nothing)", "I guess"] and len(failed) == 3
+    assert said_to_a_request(NEVER, "cut") == [{"role": "assistant", "content": "(no valid answer)"}]
 
 
 def test_seeds_stay_in_range(fake_server):

@@ -38,7 +38,7 @@ ATTACK = "<script src='http://evil.example/x.js'>alert(1)</script>"
 HINTS = (ATTACK, "<img src=x onerror=alert(2)>", "\u202egnp.exe")
 ANSWERS = (
     journal.Attempt(text=f'</pre></details>{ATTACK}{{{{ 7 * 7 }}}} \x00"', error=f"not JSON: {ATTACK}"),
-    journal.Attempt(text="{'hints': []}", error="no hints"),
+    journal.Attempt(text="{'hints': []}", error="no hints", reasoning=f"I thought {ATTACK}"),
 )
 
 
@@ -155,7 +155,8 @@ def page(report):
 def test_every_file_is_there(report):
     _, _, files, _ = report
     assert [Path(file).name for file in files] == [
-        "report.html", "outcomes.png", "minds.png", "nearness.png", "belief.png", "decisions.csv", "scores.csv",
+        "report.html", "transcripts.html", "outcomes.png", "minds.png", "nearness.png", "belief.png", "cube.csv",
+        "decisions.csv", "scores.csv",
     ]  # fmt: skip
     assert all(file.stat().st_size > 200 for file in files)
 
@@ -166,7 +167,7 @@ def test_the_page_is_safe_and_needs_nothing_beside_it(report, page):
     for tag, name, value in page.attributes:
         assert not name.startswith("on") and name not in ("style", "srcset", "ping", "action"), (tag, name, value)
         if name in ("src", "href"):
-            assert value.startswith({"img": "data:image/png;base64,", "a": "#"}[tag])
+            assert value.startswith({"img": "data:image/png;base64,", "a": ("#", "transcripts.html")}[tag])
         assert "evil" not in value or tag == "a"
     assert page.tags.count("img") == 4
     assert "onclick" in page.text and "<script src='http://evil.example/x.js'>" in page.text  # shown as text
@@ -174,7 +175,39 @@ def test_the_page_is_safe_and_needs_nothing_beside_it(report, page):
     assert "@import" not in source and "url(" not in source
     assert not re.search(r"""(?:src|href)\s*=\s*["']?\s*(?:https?:)?//""", re.sub(r"&lt;.*?&gt;", "", source))
     ids = [value for _, name, value in page.attributes if name == "id"]
-    assert {value for _, name, value in page.attributes if name == "href"} == {f"#{name}" for name in ids}
+    links = {value for _, name, value in page.attributes if name == "href"}
+    assert links == {f"#{name}" for name in ids} | {"transcripts.html"}
+
+
+def test_every_game_is_on_its_own_page_as_safely(report):
+    games, _, files, _ = report
+    source = files[1].read_text(encoding="utf-8")
+    page = Page(source)
+    assert set(page.tags) <= {
+        "html", "head", "meta", "title", "style", "body", "header", "h1", "p", "details", "summary", "b", "span", "br",
+        "div", "table", "thead", "tbody", "tr", "th", "td", "pre", "dl", "dt", "dd",
+    }  # fmt: skip
+    assert not {name for _, name, _ in page.attributes} & {"src", "href", "onclick", "style"}
+    assert "\x00" not in source and "\u202e" not in source
+    text = " ".join(page.text.split())
+    assert text.count("Keywords:") == len(games.ids) == 4
+    assert "4 games, every answer as it came" in text
+    assert ATTACK in text and "attempt 2, not valid: no hints" in text
+    decided = 3 * sum(turns for agents, turns in zip(games.agents, games.arrays.turns, strict=True) if MODEL in agents)
+    assert text.count("its reasoning, as far as the server shows it") == decided and f"I thought {ATTACK}" in text
+    assert "encoder: no answer" in text and "decoder: no answer; interceptor: no answer" in text
+
+
+def test_error_tags_stand_in_the_table_and_in_the_csv(report, page):
+    _, _, files, _ = report
+    tags = page.section("Error tags")
+    assert "repeated hint" in tags and "used code it guesses a code that was shown" in tags
+    with files[-2].open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    found = [line["error_tags"] for line in lines if line["role"] == "interceptor" and line["agent"] == "bayesian"]
+    assert found[:2] == ["", "used code; same guess again"]  # it guesses the first code for ever
+    failed = [line for line in lines if line["failed"] == "yes" and line["status"] == "failed"]
+    assert failed and all("no answer" in line["error_tags"] for line in failed)
 
 
 def test_the_policy_allows_the_pages_own_style_and_pictures_alone(report, page):

@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
+import zlib
 
 import pytest
 from click.testing import CliRunner
 
+from otherminds.games.decrypto.rules import code_text
+from otherminds.games.decrypto.text import rules_text
 from otherminds.tom import cli
-from otherminds.tom.experiments import console, defaults, journal
+from otherminds.tom.experiments import defaults, journal
 from otherminds.tom.experiments.config import ConfigError, validated
 from otherminds.tom.experiments.run import UNANSWERED, planned_games, run
 from otherminds.tom.experiments.validate import validate_log
@@ -157,6 +159,80 @@ def test_minds_alone_go_on_too(tiny, tmp_path):
         path.write_bytes(b"".join(lines[:count]))
         play(config, tiny, path)
         assert canonical(path) == expected
+
+
+# Chats, wordings and personas
+
+CHATS = {
+    "encoder": ('vllm/fake:context=chat,persona="You grew up by the sea."',),
+    "decoder": ("vllm/fake:context=chat,errors=cut,role=3,temperature=0.5", MODEL),
+    "interceptor": ("vllm/fake:context=chat,system=2,think=true",),
+    "max_attempts": 2,
+}
+
+
+def fickle(words):
+    """A server whose answer depends on every word that it is sent, and is no answer now and then."""
+
+    def answer(request):
+        number = zlib.crc32(json.dumps(request["messages"]).encode())
+        if number % 5 < 2:
+            return "I would rather not."
+        hints = [words[20 + (number >> shift) % 20] for shift in (4, 9, 14)]
+        return "ANSWER: " + json.dumps({"hints": hints, "guess": code_text(number % 24)})
+
+    return answer
+
+
+def sent(server):
+    """What was sent, with the seed; tables of one deal share their seeds."""
+    return {json.dumps([request["seed"], request["messages"]]) for request in server.requests}
+
+
+def test_a_chat_goes_on_after_a_kill_with_the_same_words(server, tiny, tmp_path):
+    server.script = [fickle(tiny.words)]
+    config, whole, path = config_of(server, **CHATS), tmp_path / "whole.jsonl", tmp_path / "log.jsonl"
+    play(config, tiny, whole)
+    lines, expected, told = whole.read_bytes().splitlines(keepends=True), canonical(whole), sent(server)
+    made = decisions(whole)
+    assert {line.action is None for line in made} == {True, False}
+    assert {len(line.attempts) for line in made} == {1, 2}
+    for count in range(2, len(lines), 2):
+        path.write_bytes(b"".join(lines[:count]))
+        server.requests.clear()
+        play(config, tiny, path)
+        assert canonical(path) == expected
+        assert sent(server) <= told
+
+
+def test_each_agent_is_asked_as_it_is_written(server, tiny, tmp_path):
+    server.script = [fickle(tiny.words)]
+    play(config_of(server, **CHATS), tiny, tmp_path / "log.jsonl")
+    chats = [request for request in server.requests if len(request["messages"]) > 2]
+    assert chats
+    for request in server.requests:
+        system, first, *rest = request["messages"]
+        turns = [first, *rest]
+        assert [message["role"] for message in turns] == ["user", "assistant"] * (len(turns) // 2) + ["user"]
+        if "You grew up by the sea." in first["content"]:
+            assert "You are the encoder" in first["content"] and system["content"] == rules_text(3)
+        elif "The hints were made for you" in first["content"]:
+            assert request["temperature"] == 0.5
+            asked_again = [message for message in rest[:-1] if "no valid answer:" in message["content"]]
+            assert not asked_again  # failed answers of earlier turns are cut
+        elif system["content"] == rules_text(3, 2):
+            assert "response_format" not in request and turns[-1]["content"].count("ANSWER:") <= 1
+        else:
+            assert len(turns) <= 3 and "This is turn" in first["content"]  # every turn by itself
+    agents = {line.agent for line in decisions(tmp_path / "log.jsonl")}
+    assert agents == {*CHATS["encoder"], *CHATS["decoder"], *CHATS["interceptor"]}
+
+
+def test_a_wording_that_does_not_exist_is_refused_before_anything_is_asked(server, tiny, tmp_path):
+    for agents, message in ((("vllm/fake:system=9",), "system=9"), (("vllm/fake:persona=nobody",), "'nobody'")):
+        with pytest.raises(ConfigError, match=message):
+            play(config_of(server, encoder=agents), tiny, tmp_path / "log.jsonl")
+    assert not server.requests and not (tmp_path / "log.jsonl").exists()
 
 
 def test_a_finished_run_calls_nobody(uninterrupted, server, tiny, tmp_path):
@@ -387,6 +463,15 @@ WRONG = {
     "no model at the server": (["--base-url", "SERVER"], "say with --model"),
     "model without provider": (["--model", "gpt-4o"], "--model 'gpt-4o': write provider/name"),
     "design": (["--design", "sphere"], "sphere"),
+    "model's option": (["--encoder", "vllm/x:colour=red"], "no option 'colour'; a language model takes system"),
+    "no persona": (["--encoder", "vllm/x:persona=kyoto"], "no persona 'kyoto'; give them with --personas FILE"),
+    "no file of personas": (["--personas", "FILES/none"], "FILES/none: no such file"),
+    "odd file of personas": (["--personas", "FILES/odd"], "no TOML"),
+    "teams": (["--design", "competition", "--encoder", "baseline,literal"], "2 encoders and 1 decoders"),
+    "two interceptors": (
+        ["--design", "coordination", "--interceptor", "baseline,bayesian"],
+        "one interceptor meets every pair",
+    ),
     "unknown flag": (["--fast"], "--fast"),
     "out is a file": (["--out", "FILES/odd"], "FILES/odd"),
 }
@@ -410,12 +495,11 @@ def test_a_wrong_call_is_told_in_one_line_before_anything_starts(server, tiny_fi
     assert sorted(path.name for path in tmp_path.iterdir()) == ["FILES"] and not server.requests
 
 
-def test_a_model_that_goes_is_told_in_one_line(server, tiny_files, tmp_path, monkeypatch):
+def test_a_model_that_goes_is_told_in_one_line(server, tiny_files, tmp_path):
     server.script = [(500, b"")]
-    monkeypatch.setattr(console, "GenerationSettings", partial(GenerationSettings, max_retries=0))
     files = [part for name, path in tiny_files.items() for part in (f"--{name}", path)]
     command = ["run", "decrypto", *files, "--model", MODEL, "--base-url", server.url, "--out", str(tmp_path / "out")]
-    command += ["--encoder", "baseline", "--decoder", "model", "--interceptor", "baseline"]
+    command += ["--encoder", "baseline", "--decoder", "model", "--interceptor", "baseline", "--max-retries", "0"]
     result = CliRunner().invoke(cli.main, command)
     assert result.exit_code == 2 and result.stderr.count("otherminds: ") == 1
     told = result.stderr.splitlines()[-1]
