@@ -49,12 +49,14 @@ class Guesser(Mind):
     exposure(params, belief, hints: [3, K], scores: [3, K, 4], slots: [3], keywords: [4]) -> [3, K]: how near this
         guesser would come to the slot's true keyword once it has seen the hint revealed, between 0 and 1. scores:
         its slot scores of the hints. 0 for decoders.
+    informed: whether it knows the keywords whatever its role: an interceptor who is thought to know the secret.
     """
 
     slot_scores: Callable[..., Float[Array, "... 4"]] | None = None
     guess_log_p: Callable[..., Float[Array, "24"]] | None = None
     grid_log_p: Callable[..., Float[Array, " A"]] | None = None
     exposure: Callable[..., Float[Array, "3 K"]] | None = None
+    informed: bool = False
 
 
 def code_scores(slot_scores: Float[Array, "... 3 4"]) -> Float[Array, "... 24"]:

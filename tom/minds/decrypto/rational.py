@@ -92,8 +92,10 @@ def rational_encoder(
 
     def init(params: RationalParams, memory, view: View) -> RationalBelief:
         def nested(guessers, own, role: Role):
-            theirs = imagine(view, role, view.keywords)
-            return tuple(mind.init(p, None, theirs) for mind, p in zip(guessers, own, strict=True))
+            def theirs(mind: Guesser) -> View:
+                return imagine(view, Role.DECODER if mind.informed else role, view.keywords)
+
+            return tuple(mind.init(p, None, theirs(mind)) for mind, p in zip(guessers, own, strict=True))
 
         return RationalBelief(
             view.keywords,
@@ -219,8 +221,25 @@ def rational_encoder(
         return lapse_to_alternatives(lapsing, params.lapse, triple_at(hint_set, chosen), hint_set).astype(jnp.int32)
 
     def readout(params: RationalParams, belief: RationalBelief, observation: Observation) -> dict[str, Array]:
-        """What she thinks of each hypothesis about the others."""
-        del params, observation
-        return {"decoder_type": belief.log_decoder, "interceptor_type": belief.log_interceptor}
+        """What she thinks of each hypothesis about the others, and [24] what they will guess from `observation.hints`.
+
+        An encoder's own observation holds no hints of the turn: who asks puts those there that she has given.
+        """
+
+        def expected(guessers, own, nested, log_types) -> Float[Array, "24"]:
+            log_p = [
+                mind.guess_log_p(p, b, observation.hints, belief.used)
+                for mind, p, b in zip(guessers, own, nested, strict=True)
+            ]
+            return log_expectation(log_types[:, None], jnp.stack(log_p), 0)
+
+        return {
+            "decoder_type": belief.log_decoder,
+            "interceptor_type": belief.log_interceptor,
+            "decoder_guess": expected(decoders, params.decoders, belief.decoders, belief.log_decoder),
+            "interceptor_guess": expected(
+                interceptors, params.interceptors, belief.interceptors, belief.log_interceptor
+            ),
+        }
 
     return Mind("rational", init, update, alternatives, log_policy, sample, readout)

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -160,9 +160,10 @@ def encoder_rational(
     lapse: float = 0.0,
 ) -> Built:
     """RSA with an eavesdropper. decoder, interceptor: whom it models, several joined by + if it is unsure (options of a
-    model are parted by semicolons: decoder=literal:noise=0.1;beta=10)."""
+    model are parted by semicolons: decoder=literal:noise=0.1;beta=10). interceptor=informed: the literal decoder, as if
+    the interceptor knew the keywords."""
     decoders = [named(part.replace(";", ","), Role.DECODER) for part in decoder.split("+")]
-    interceptors = [named(part.replace(";", ","), Role.INTERCEPTOR) for part in interceptor.split("+")]
+    interceptors = [_nested_interceptor(part.replace(";", ",")) for part in interceptor.split("+")]
     for model in (*decoders, *interceptors):
         if model.vectors:
             raise UnknownMind(f"{model.spec!r}: an encoder cannot model vectors that are not her own; try noise")
@@ -194,6 +195,18 @@ def encoder_rational(
         )
 
     return (mind, params)
+
+
+INFORMED = "informed"
+
+
+def _nested_interceptor(spec: str) -> NamedMind:
+    """An interceptor that an encoder may model; `informed` is none that could play."""
+    name, _, rest = spec.partition(":")
+    if name != INFORMED:
+        return named(spec, Role.INTERCEPTOR)
+    model = named(f"literal:{rest or 'rule=softmax'}", Role.DECODER)
+    return replace(model, spec=spec, mind=replace(model.mind, informed=True))
 
 
 def decoder_pragmatic(
@@ -229,7 +242,8 @@ MINDS: dict[Role, dict[str, Callable[..., Built]]] = {
 
 
 RANGES: dict[str, tuple[float, float]] = {
-    "k": (1, 64),
+    "k": (1, 64),  # of the rational encoder, who weighs k cubed combinations
+    "baseline:k": (1, 1024),
     "pool": (1, float("inf")),
     "lapse": (0, 1),
     "alpha": (0, float("inf")),
@@ -243,7 +257,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "leak": (0, 1000),
     "misdirection": (0, 1000),
 }
-"""What numeric options may be, both ends included."""
+"""What numeric options may be, both ends included; first by mind, then by option."""
 
 
 def is_mind(spec: str, role: Role) -> bool:
@@ -271,7 +285,7 @@ def named(spec: str, role: Role) -> NamedMind:
         if parameter is None:
             raise UnknownMind(f"{spec!r}: no option {option!r}; {name} takes {', '.join([*own, *meaning])}")
         value = options[option] = option_value(text.strip(), parameter.annotation, f"{name}:{option}")
-        low, high = RANGES.get(option, (float("-inf"), float("inf")))
+        low, high = RANGES.get(f"{name}:{option}") or RANGES.get(option, (float("-inf"), float("inf")))
         if not isinstance(value, str) and not low <= value <= high:
             allowed = f"at least {low:g}" if high == float("inf") else f"from {low:g} to {high:g}"
             raise UnknownMind(f"{spec!r}: {option}={value} must be {allowed}")

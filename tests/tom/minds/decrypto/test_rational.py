@@ -191,7 +191,7 @@ def test_what_cannot_be_is_refused(small_lexicon):
         "rational:colour=red": "no option 'colour'",
         "rational:k=many": "no int",
         "rational:lapse=2": "from 0 to 1",
-        "baseline:k=0": "from 1 to 64",
+        "baseline:k=0": "from 1 to 1024",
         "oracle": "no mind for the encoder",
     }.items():
         with pytest.raises(UnknownMind, match=message):

@@ -1,0 +1,25 @@
+"""How settings of replays and askings stand in a log, and when two are the same."""
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from otherminds.tom.experiments.config import CALLING
+from otherminds.tom.llm.client import GenerationSettings
+
+GENERATION = TypeAdapter(GenerationSettings)
+
+
+def generation_json(generation: GenerationSettings) -> dict[str, Any]:
+    """How models are sampled and called, for the first line of a log."""
+    return GENERATION.dump_python(generation, mode="json")
+
+
+def same_settings(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two configurations decide the same; they may differ in how patiently a server is called."""
+    return _identity(one) == _identity(other)
+
+
+def _identity(config: dict[str, Any]) -> dict[str, Any]:
+    generation = {name: value for name, value in config.get("generation", {}).items() if name not in CALLING}
+    return config | {"generation": generation}

@@ -1,0 +1,96 @@
+"""How a recorded game of Decrypto stands by the official rules: play that went on after a loss counts for nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from otherminds.games.decrypto.rules import TOKENS_TO_LOSE, Ending, Role
+from otherminds.tom.experiments import journal
+from otherminds.tom.experiments.logs import Log, Made
+from otherminds.tom.experiments.records import CODE_INDEX
+from otherminds.tom.tasks.task import PlayedTurn, intercepted, understood
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Tokens and turns up to the official end, or up to where the recording stops (ending unfinished)."""
+
+    ending: Ending
+    turns: int
+    miscommunications: int
+    interceptions: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The games of one table."""
+
+    agents: tuple[str, str, str]
+    games: int
+    miscommunications: int
+    interceptions: int
+    turns: float  # mean a game
+    endings: dict[str, int]  # games by ending
+    failed: int  # answers, up to the end
+
+
+def turns_played(deal: journal.GameBegun, made: Made) -> list[PlayedTurn]:
+    """The finished turns of a recorded game."""
+    turns = []
+    for turn, code in enumerate(deal.codes or ()):
+        if not all((turn, role) in made for role in Role):
+            break
+        hints = made[turn, Role.ENCODER].action
+        guesses = (made[turn, role].action for role in (Role.DECODER, Role.INTERCEPTOR))
+        turns.append(
+            PlayedTurn(
+                CODE_INDEX[code],
+                None if hints is None else tuple(hints),
+                *(-1 if guess is None else CODE_INDEX[guess] for guess in guesses),
+            )
+        )
+    return turns
+
+
+def standing(turns: Sequence[PlayedTurn], whole: int) -> Standing:
+    """How a game stands after these turns. whole: turns after which it is survived."""
+    misses = catches = 0
+    for number, turn in enumerate(turns, 1):
+        misses += not understood(turn)
+        catches += intercepted(turn)
+        by_miss, by_catch = misses >= TOKENS_TO_LOSE, catches >= TOKENS_TO_LOSE
+        if by_miss or by_catch:
+            lost = Ending.BOTH if by_miss and by_catch else Ending.MISCOMMUNICATION if by_miss else Ending.INTERCEPTION
+            return Standing(lost, number, misses, catches)
+    return Standing(Ending.SURVIVED if len(turns) == whole else Ending.UNFINISHED, len(turns), misses, catches)
+
+
+def summaries(log: Log) -> list[Summary]:
+    """A row for every table of a log, over the games that are over."""
+    tables: dict[tuple[str, str, str], list[str]] = {}
+    for game_id in log.over:
+        agents = tuple(log.deals[game_id].agents[role.name.lower()] for role in Role)
+        tables.setdefault(agents, []).append(game_id)
+    return [_summary(log, agents, own) for agents, own in tables.items()]
+
+
+def _summary(log: Log, agents: tuple[str, str, str], games: Sequence[str]) -> Summary:
+    stood = {}
+    for game_id in games:
+        deal = log.deals[game_id]
+        stood[game_id] = standing(turns_played(deal, log.decisions[game_id]), len(deal.codes or ()))
+    failed = sum(
+        line.action is None
+        for game_id, each in stood.items()
+        for (turn, _), line in log.decisions[game_id].items()
+        if turn < each.turns
+    )
+    every = list(stood.values())
+    return Summary(
+        agents,
+        len(every),
+        sum(each.miscommunications for each in every),
+        sum(each.interceptions for each in every),
+        sum(each.turns for each in every) / len(every),
+        {ending.name.lower(): sum(each.ending == ending for each in every) for ending in Ending},
+        failed,
+    )
