@@ -1,6 +1,7 @@
 """The command line: `otherminds run`, `simulate`, `import`, `boards`, `identify`, `compare`, `validate`."""
 
 import contextlib
+import math
 import os
 import sys
 from pathlib import Path
@@ -27,8 +28,30 @@ class OneLine(click.ClickException):
         click.echo(f"otherminds: {self.format_message()}", err=True)
 
 
+class Checked(click.Command):
+    """A command whose numbers are finite: "nan" and "inf" are no settings."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Reads the options. Raises: click.BadParameter for a number that is not finite."""
+        rest = super().parse_args(context, arguments)
+        for parameter in self.params:
+            value = context.params.get(str(parameter.name))
+            if isinstance(value, float) and not math.isfinite(value):
+                raise click.BadParameter(f"{value} is no finite number.", context, parameter)
+        return rest
+
+
+class Group(click.Group):
+    """Commands of one kind."""
+
+    command_class = Checked
+
+
 class Commands(click.Group):
     """The commands, whose wrong calls are told in one line too."""
+
+    command_class = Checked
+    group_class = Group
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         """Reads what stands before the command."""
@@ -88,9 +111,59 @@ def main() -> None:
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 
-@main.group(short_help="Play agents of any kind and compare them.")
+class Runs(Group):
+    """The games, and experiments by the names of files: a ready-made one, or a path that ends in .toml."""
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of a game or of an experiment; None for what is neither."""
+        found = super().get_command(context, name)
+        if found is not None:
+            return found
+        with _one_line_errors():
+            from otherminds.tom.experiments import config_files
+
+            path = config_files.find(name)
+            if path is None:
+                return None
+            from otherminds.tom.experiments.config_command import command_of
+
+            return command_of(path, main)
+
+
+@main.group(cls=Runs, short_help="Play agents of any kind and compare them.")
 def run() -> None:
-    """Play agents of any kind against each other, write the log, and compare them with every mind."""
+    """Play agents of any kind against each other, write the log, and compare them with every mind.
+
+    \b
+    otherminds run GAME        with the options of the game
+    otherminds run FILE.toml   an experiment file; options go before what it says
+    otherminds run NAME        a ready-made one (see `otherminds experiments`)
+    """
+
+
+@main.command(short_help="Ready-made experiments.")
+@click.argument("name", required=False)
+def experiments(name: str | None) -> None:
+    """List the ready-made experiments, or print the file of one, to change it and run it as FILE.toml."""
+    with _one_line_errors():
+        from otherminds.tom.experiments import config_files
+
+        if name is not None:
+            path = config_files.find(name)
+            if path is None or not path.exists():
+                known = ", ".join(config_files.ready_made())
+                raise ValueError(f"{name!r} is no experiment; there are {known}")
+            click.echo(path.read_text(encoding="utf-8"), nl=False)
+            return
+        for path in config_files.ready_made().values():
+            found = config_files.load(path)
+            click.secho(found.name, bold=True)
+            click.echo(click.wrap_text(f"{found.about}.", 78, "    ", "    "))
+            if found.source:
+                click.echo(click.wrap_text(f"After {found.source}.", 78, "    ", "    "))
+        click.echo(
+            "\nRun one with `otherminds run NAME`; `otherminds experiments NAME` prints its file, to be changed."
+        )
 
 
 @main.group(short_help="Play minds alone, vectorized.")
@@ -103,6 +176,76 @@ def _words(command: Any) -> Any:
     return click.option(
         "--vectors", type=click.Path(), help="Word vectors: GloVe text, word2vec text or .bin, fastText text."
     )(command)
+
+
+def _layout(command: Any) -> Any:
+    for name, default, told in (
+        ("goal-distance", 3, "A goal is at least so many steps from the start."),
+        ("chips", 4, "That each player is dealt."),
+        ("colours", 5, "Of tiles and chips."),
+        ("columns", 5, "Of the board."),
+        ("rows", 5, "Of the board."),
+    ):
+        command = click.option(f"--{name}", type=int, help=f"{told}  [default: {default}]")(command)
+    return command
+
+
+def _asking(what: str) -> Any:
+    """The options of how language models are asked. what: a model is asked for."""
+    options = (
+        click.option("--temperature", type=float, help="Of the language model.  [default: the server's]"),
+        click.option("--max-tokens", type=int, help="Of one answer."),
+        click.option("--reasoning-effort", help="Of models that reason unseen: low, medium, high ..."),
+        click.option(
+            "--max-attempts", default=2, show_default=True, help=f"Answers per {what} before it counts as failed."
+        ),
+        click.option("--max-connections", default=10, show_default=True, help="Calls in flight at once."),
+        click.option(
+            "--max-retries",
+            default=5,
+            show_default=True,
+            help="Of a failed call that may pass, with growing waits.",
+        ),
+        click.option("--timeout", default=120.0, show_default=True, help="Seconds that an answer may be silent."),
+        click.option(
+            "--cache", type=click.Path(), help="Folder of answers: the same question is paid for once.  [default: none]"
+        ),
+        click.option("--no-cache", is_flag=True, help="Ask anew, whatever --cache or an experiment file says."),
+        click.option(
+            "--token-limit", type=int, help="Tokens read and written at most, over all starts; then the run stops."
+        ),
+        click.option("--cost-limit", type=float, help="Dollars at most, by --price."),
+        click.option(
+            "--price",
+            metavar="IN,OUT|FILE",
+            help="Dollars a million tokens read and written, or a JSON or TOML file of them by provider/name.",
+        ),
+    )
+
+    def add(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def _generation(options: "dict[str, Any]") -> Any:
+    """The settings that the options of `_asking` give, taken out of the options.
+
+    Raises: ModelError for a value that cannot be.
+    """
+    from otherminds.tom.llm.accounts import Limits, read_prices
+    from otherminds.tom.llm.client import GenerationSettings
+
+    cache, no_cache, price = (options.pop(name) for name in ("cache", "no_cache", "price"))
+    limits = Limits(options.pop("token_limit"), options.pop("cost_limit"), read_prices(price) if price else {})
+    names = ("temperature", "max_tokens", "reasoning_effort", "max_connections", "max_retries", "timeout")
+    return GenerationSettings(
+        **{name: options.pop(name) for name in names},
+        cache=Path(cache) if cache and not no_cache else None,
+        limits=limits,
+    )
 
 
 def _comparison(command: Any) -> Any:
@@ -126,18 +269,18 @@ def _comparison(command: Any) -> Any:
 @click.option("--base-url", help="OpenAI-compatible server to ask instead of the provider's own.")
 @click.option(
     "--design",
-    type=click.Choice(["one-at-a-time", "cube"]),
+    type=click.Choice(["one-at-a-time", "cube", "competition", "coordination"]),
     default="one-at-a-time",
     show_default=True,
-    help="Which agents sit together: the first of each list with the others in turn, or every combination.",
+    help="Who sits together: the first of each list with the others in turn; every combination; encoders that decode "
+    "too, against every interceptor; or every encoder with every decoder, against one interceptor.",
+)
+@click.option(
+    "--personas", type=click.Path(), help='TOML or JSON file of NAME = "text", for agents such as model:persona=NAME.'
 )
 @click.option("--episodes", default=2, show_default=True, help="Games per table and seed.")
 @click.option("--seeds", default=2, show_default=True, help="Number of seeds: 0, 1, ...")
-@click.option("--temperature", type=float, help="Of the language model.  [default: the server's]")
-@click.option("--max-tokens", type=int, help="Of one answer.")
-@click.option("--max-attempts", default=2, show_default=True, help="Answers per decision before it counts as failed.")
-@click.option("--max-connections", default=10, show_default=True, help="Calls in flight at once.")
-@click.option("--timeout", default=120.0, show_default=True, help="Seconds that an answer may be silent.")
+@_asking("decision")
 @click.option("--continue-after-loss", is_flag=True, help="Play on to the last turn after a loss.")
 @_words
 @_comparison
@@ -148,14 +291,15 @@ def run_decrypto(**options: Any) -> None:
     An encoder gives hints about secret keywords so that the decoder, who knows them, finds a code and the
     interceptor, who does not, misses it. Every list of agents may hold minds and language models (provider/name).
 
-    Minds take options after a colon: rational:pool=50,interceptor=baseline (docs/decrypto.md lists them). The same
-    command goes on where an earlier call was stopped. Exit code 1: games finished, but some answers failed.
+    Agents take options after a colon: rational:pool=50,interceptor=baseline, or model:system=2,context=chat
+    (docs/decrypto.md lists them). The same command goes on where an earlier call was stopped. Exit code 1: games
+    finished, but some answers failed.
     """
     with _one_line_errors("stopped; the same command goes on where it stopped"):
         from otherminds.tom.experiments import console
 
         asked = {role: options.pop(role) for role in ROLES}
-        failed = console.run_decrypto(asked, options.pop("model"), **options)
+        failed = console.run_decrypto(asked, options.pop("model"), generation=_generation(options), **options)
     sys.exit(1 if failed else 0)
 
 
@@ -200,11 +344,7 @@ def run_decrypto(**options: Any) -> None:
     metavar="NAME[,NAME...]",
     help="Of the text: catalogue, history, reasoning, format. Repeat it for one observer a list.  [default: all]",
 )
-@click.option("--temperature", type=float, help="Of the language model.  [default: the server's]")
-@click.option("--max-tokens", type=int, help="Of one answer.")
-@click.option("--max-attempts", default=2, show_default=True, help="Answers per question before it counts as failed.")
-@click.option("--max-connections", default=10, show_default=True, help="Calls in flight at once.")
-@click.option("--timeout", default=120.0, show_default=True, help="Seconds that an answer may be silent.")
+@_asking("question")
 @click.option("--legacy-iid", is_flag=True, help="Data as the paper made them: nobody reacts to anything.")
 @click.option("--legacy-decimals", is_flag=True, help="The catalogue in three decimals, as in the authors' code.")
 @click.option("--no-shuffle", is_flag=True, help="Label strategies by their codes in every match.")
@@ -223,7 +363,7 @@ def run_rps(**options: Any) -> None:
     with _one_line_errors("stopped; the same command goes on where it stopped"):
         from otherminds.tom.experiments.rps.observers import console
 
-        failed = console.run_rps(**options)
+        failed = console.run_rps(generation=_generation(options), **options)
     sys.exit(1 if failed else 0)
 
 
@@ -246,10 +386,16 @@ def run_rps(**options: Any) -> None:
     show_default=True,
     help="How goals of boards are drawn.",
 )
+@_layout
 @click.option("--boards", type=click.Path(), help="File of boards to take the ordinary ones from.  [default: drawn]")
 @click.option("--diagnostic", type=click.Path(), help="File of diagnostic boards, which are played too.")
-@click.option("--diagnostic-count", type=int, help="Of these, for every seed.  [default: all]")
-@click.option("--advantage-threshold", type=float, help="Points for which the file of diagnostic boards must be made.")
+@click.option("--diagnostic-count", type=int, help="Diagnostic boards for every seed.  [default: all of the file]")
+@click.option(
+    "--advantage-threshold",
+    type=float,
+    help="Points for which the diagnostic boards must be made; without a file, --diagnostic-count of them are searched "
+    "for first.",
+)
 @click.option(
     "--copies",
     type=click.IntRange(1, 2),
@@ -270,11 +416,7 @@ def run_rps(**options: Any) -> None:
 @click.option("--cost", default=0.1, show_default=True, help="Points that every move costs both players.")
 @click.option("--limit", default=10, show_default=True, help="Moves after which there is no trade.")
 @click.option("--seeds", default=1, show_default=True, help="Number of seeds: 0, 1, ...")
-@click.option("--temperature", type=float, help="Of the language model.  [default: the server's]")
-@click.option("--max-tokens", type=int, help="Of one answer.")
-@click.option("--max-attempts", default=2, show_default=True, help="Answers per move before it counts as failed.")
-@click.option("--max-connections", default=10, show_default=True, help="Calls in flight at once.")
-@click.option("--timeout", default=120.0, show_default=True, help="Seconds that an answer may be silent.")
+@_asking("move")
 @click.option("--lapse", default=0.05, show_default=True, help="Of every mind, when moves are compared.")
 @click.option("--out", type=click.Path(), help="Folder of log and report.  [default: runs/colored-trails-<settings>]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
@@ -290,7 +432,7 @@ def run_colored_trails(**options: Any) -> None:
     with _one_line_errors("stopped; the same command goes on where it stopped"):
         from otherminds.tom.experiments.colored_trails import console_run
 
-        failed = console_run.run_colored_trails(**options)
+        failed = console_run.run_colored_trails(generation=_generation(options), **options)
     sys.exit(1 if failed else 0)
 
 
@@ -357,6 +499,7 @@ def simulate_rps(**options: Any) -> None:
 @click.option(
     "--boards", default="1000", show_default=True, metavar="N|FILE", help="Boards to draw, or a file of them."
 )
+@_layout
 @click.option(
     "--seatings",
     type=click.Choice(["both", "original", "mirrored"]),
@@ -493,6 +636,101 @@ def import_llm_tom(**options: Any) -> None:
         trails_console.import_panel_log(**options)
 
 
+@import_.command("decrypto")
+@click.argument("path", type=click.Path())
+@click.option("--encoder", default="human-encoder", show_default=True, help="What the encoder is called.")
+@click.option("--decoder", default="human-decoder", show_default=True, help="What the decoder is called.")
+@click.option("--interceptor", default="llama-3.1-70b", show_default=True, help="What the interceptor is called.")
+@_words
+@click.option("--out", required=True, type=click.Path(), help="Folder of the log.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def import_decrypto(**options: Any) -> None:
+    """Decrypto: recorded games of people, from the JSON file of the published benchmark.
+
+    Keywords, codes, hints and guesses become a log as they are; a guess that is no code is a failed answer. Play that
+    went on after a loss stays in the log, and counts for no table.
+    """
+    with _one_line_errors():
+        from otherminds.tom.experiments.decrypto import console as decrypto_console
+
+        decrypto_console.import_recordings(**options)
+
+
+def _questioning(command: Any) -> Any:
+    """The options of who is asked about recorded games, and how it is told."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
+        click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of sampling."),
+        click.option("--base-url", help="OpenAI-compatible server to ask instead of the provider's own."),
+    ):
+        command = option(command)
+    return command
+
+
+@main.group(short_help="Play recorded games again with somebody else.")
+def replay() -> None:
+    """Play recorded games again, with somebody else in one seat."""
+
+
+@replay.command("decrypto")
+@click.argument("log", type=click.Path())
+@click.option("--decoder", help="Who decodes instead: minds or provider/name, comma-separated.")
+@click.option("--interceptor", help="Who intercepts instead: minds or provider/name, comma-separated.")
+@click.option("--to-the-end", is_flag=True, help="Go on after a loss, as far as the recording does.")
+@_words
+@_questioning
+@_asking("decision")
+@click.option("--out", type=click.Path(), help="Folder of the log.  [default: replay, beside the recording]")
+def replay_decrypto(**options: Any) -> None:
+    """Decrypto: recorded codes and hints, with somebody else as decoder or interceptor.
+
+    Everybody named plays every recorded game of LOG once, in one seat; the others do what they did. A game stops at its
+    official end, or where the recording stops. The log can be compared. The same command goes on where an earlier call
+    was stopped. Exit code 1: an answer failed.
+    """
+    with _one_line_errors("stopped; the same command goes on where it stopped"):
+        from otherminds.tom.experiments.decrypto import console as decrypto_console
+
+        failed = decrypto_console.replay_log(options.pop("log"), generation=_generation(options), **options)
+    sys.exit(1 if failed else 0)
+
+
+@main.command(short_help="Ask theory-of-mind tasks about recorded games.")
+@click.argument("log", type=click.Path())
+@click.option(
+    "--task",
+    default="false-belief,perspective-taking,understanding",
+    show_default=True,
+    help="Tasks, comma-separated (docs/tasks.md).",
+)
+@click.option(
+    "--model",
+    multiple=True,
+    help="Whom to ask, provider/name. Repeatable.  [default: the language models that sat there, about their own seat]",
+)
+@click.option("--turns", type=int, help="Turns of every game that are asked about.  [default: all]")
+@click.option("--after-loss", is_flag=True, help="Ask about turns too that were played on after a loss.")
+@click.option("--no-minds", is_flag=True, help="Set no rational minds beside.")
+@_words
+@_questioning
+@_asking("question")
+@click.option("--out", type=click.Path(), help="Folder of log and report.  [default: tasks, beside the recording]")
+def ask(**options: Any) -> None:
+    """Theory-of-mind tasks about the recorded games of LOG, a log of Decrypto.
+
+    false-belief: what are the keywords; and once they are shown: what did you think, what does another think.
+    perspective-taking: what will the interceptor guess.  understanding: will the decoder find the code.
+
+    Questions change no game, and none is shown with another. What rational minds answer stands beside. The same command
+    goes on where an earlier call was stopped. Exit code 1: an answer failed.
+    """
+    with _one_line_errors("stopped; the same command goes on where it stopped"):
+        from otherminds.tom.experiments.tasks import console as tasks_console
+
+        failed = tasks_console.ask(options.pop("log"), generation=_generation(options), **options)
+    sys.exit(1 if failed else 0)
+
+
 @main.group(short_help="Make boards that tell minds apart.")
 def boards() -> None:
     """Boards of a game that are made for a purpose, in files that say how."""
@@ -505,6 +743,7 @@ def boards() -> None:
 @click.option("--high", default=2, show_default=True, help="Order of theory of mind that has the advantage ...")
 @click.option("--low", default=1, show_default=True, help="... over this one, against an opponent of this one.")
 @click.option("--count", type=click.IntRange(1), default=50, show_default=True, help="Boards to find.")
+@_layout
 @click.option(
     "--variant",
     type=click.Choice(["described", "llm-tom", "deweerd"]),
@@ -585,6 +824,12 @@ def identify_rps(**options: Any) -> None:
     "--variant",
     type=click.Choice(["described", "llm-tom", "deweerd"]),
     help="Colored Trails: the reading of the published minds.  [default: described]",
+)
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Decrypto: also each agent's depth, rationality and lexicon noise, and whether encoders use the secret; "
+    "takes minutes.",
 )
 @click.option("--out", type=click.Path(), help="Folder of the report.  [default: beside the first log]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

@@ -26,13 +26,16 @@ from otherminds.games.decrypto.vocabulary import Vocabulary
 from otherminds.tom.experiments import compare as comparison
 from otherminds.tom.experiments.compare import DEFAULT_MINDS, Alternatives, Nearness, Outcome, Row
 from otherminds.tom.experiments.config import validated
-from otherminds.tom.experiments.defaults import agent_lists, split_agents
+from otherminds.tom.experiments.cube import Kind, kinds
+from otherminds.tom.experiments.defaults import agent_lists, split_agents, team_mate
+from otherminds.tom.experiments.error_tags import TagCount, error_tags, tag_counts
 from otherminds.tom.experiments.journal import is_complete
 from otherminds.tom.experiments.logs import game_of
-from otherminds.tom.experiments.records import Games, read_games
+from otherminds.tom.experiments.model_agents import expanded, read_personas, used_personas
+from otherminds.tom.experiments.records import Games, hints_said, read_games
 from otherminds.tom.experiments.run import model_names, planned_games, run
+from otherminds.tom.experiments.running import Finished
 from otherminds.tom.experiments.simulate import Summary, simulate, summarize
-from otherminds.tom.llm.client import GenerationSettings
 from otherminds.tom.minds.decrypto.lexicon import make_lexicon
 from otherminds.tom.minds.decrypto.registry import is_mind, named, own_vocabulary
 from otherminds.tom.vectors import load_vocabulary
@@ -112,12 +115,26 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
     names_a_model = model is not None or any("/" in agent for agents in named_agents.values() for agent in agents)
     if options["base_url"] and not names_a_model:
         raise ValueError(f"--base-url {options['base_url']}: say with --model provider/name which model is asked there")
+    design = options["design"]
+    if design == "competition" and not named_agents["decoder"]:
+        encoders, _ = agent_lists(named_agents, model)
+        named_agents["decoder"] = [team_mate(encoder) for encoder in encoders["encoder"]]
+    personas = read_personas(options["personas"])
     lists, note = agent_lists(named_agents, model)
+    if design == "coordination" and not named_agents["interceptor"]:
+        lists["interceptor"] = lists["interceptor"][:1]
+    lists = {
+        role.name.lower(): tuple(
+            agent for written in lists[role.name.lower()] for agent in expanded(written, role, personas)
+        )
+        for role in Role
+    }
     minds = _minds(options["mind_specs"])
     check_lapse(options["lapse"])
     config = validated(
         **lists,
-        design=options["design"],
+        personas=used_personas([agent for agents in lists.values() for agent in agents], personas),
+        design=design,
         episodes=options["episodes"],
         seeds=tuple(range(options["seeds"])),
         continue_after_loss=options["continue_after_loss"],
@@ -125,12 +142,7 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
         keywords=options["keywords"],
         vectors=options["vectors"],
         max_attempts=options["max_attempts"],
-        generation=GenerationSettings(
-            temperature=options["temperature"],
-            max_tokens=options["max_tokens"],
-            max_connections=options["max_connections"],
-            timeout=options["timeout"],
-        ),
+        generation=options["generation"],
     )
     models = model_names(config)
     vocabulary = load_vocabulary(options["keywords"], options["vectors"])
@@ -159,16 +171,28 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
         finished = asyncio.run(
             run(config, vocabulary, folder / LOG, on_start=announce, on_game=lambda _: advance(), on_decision=count)
         )
-    if finished.resumed_decisions:
-        new = "" if made else "; this run was complete, and nothing was played"
-        click.echo(f"  {finished.resumed_decisions} decisions were in the log already and were not made again{new}")
+    print_finished(finished, "decisions were in the log already and were not made again", nothing_new=not made)
     report([folder / LOG], vocabulary, folder, minds, options["lapse"])
     if finished.failed_games:
         click.secho(f"{finished.failed_games} of {finished.games} games hold an answer that failed.", fg="yellow")
     return bool(finished.failed_games)
 
 
-def compare_logs(logs: Sequence[Path], *, variant: str | None = None, **options: Any) -> None:
+def print_finished(finished: Finished, resumed: str, *, nothing_new: bool = False, err: bool = False) -> None:
+    """What was taken from an earlier start, and what language models read and wrote over all starts.
+
+    resumed: what is said of the decisions that the log had.   err: print to stderr.
+    """
+    if finished.resumed_decisions:
+        new = "; this run was complete, and nothing was played" if nothing_new else ""
+        click.echo(f"  {finished.resumed_decisions} {resumed}{new}", err=err)
+    for model, usage in finished.spent.items():
+        click.echo(f"  {model}: {usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written", err=err)
+    if finished.cost is not None and finished.spent:
+        click.echo(f"  cost: ${finished.cost:,.4f} by --price", err=err)
+
+
+def compare_logs(logs: Sequence[Path], *, variant: str | None = None, profile: bool = False, **options: Any) -> None:
     """`otherminds compare`: as the game that the logs are of is compared.
 
     Raises: a ValueError for what the user can mend.
@@ -182,6 +206,12 @@ def compare_logs(logs: Sequence[Path], *, variant: str | None = None, **options:
         options["variant"] = variant
     elif variant is not None:
         raise ValueError(f"--variant {variant}: only minds of Colored Trails come in variants; leave it out")
+    if game == "decrypto":
+        options["profile"] = profile
+    elif profile:
+        raise ValueError(
+            f"--profile: it tells depth, rationality and noise of players of Decrypto; these are of {game}"
+        )
     COMPARISONS[game](logs, **options)
     for log in logs:
         if not is_complete(log):
@@ -209,16 +239,17 @@ def _compare_decrypto(
     every_option: bool,
     out: str | None,
     as_json: bool,
+    profile: bool = False,
 ) -> None:
     if join is not None or every_option:
         asked = f"--join {join}" if join is not None else "--every-option"
         raise ValueError(f"{asked}: only reference games have options that can be joined; leave it out for Decrypto")
     minds = _minds(mind_specs)
     check_lapse(lapse)
-    vocabulary = load_vocabulary(keywords, vectors)
+    vocabulary = load_vocabulary(keywords, vectors, hints_said(logs) if vectors else ())
     _check_meanings(minds, vocabulary)
     folder = report_folder(logs, out, as_json)
-    report(logs, vocabulary, folder, minds, lapse, as_json=as_json)
+    report(logs, vocabulary, folder, minds, lapse, as_json=as_json, profile=profile)
 
 
 COMPARISONS: dict[str, Callable[..., None]] = {
@@ -227,6 +258,7 @@ COMPARISONS: dict[str, Callable[..., None]] = {
     "rps": _compared_in("rps.matches"),
     "rps-observer": _compared_in("rps.observers"),
     "colored-trails": _compared_in("colored_trails"),
+    "decrypto-tasks": _compared_in("tasks"),
 }
 """By the name of the game in a log's first line."""
 
@@ -239,9 +271,11 @@ def report(
     lapse: float,
     *,
     as_json: bool = False,
+    profile: bool = False,
 ) -> None:
     """Shadows the logs' decisions, prints the tables, and writes the report; no folder: nothing is written."""
-    from otherminds.tom.experiments.report import write_report
+    from otherminds.tom.experiments.decrypto import profile as profiles
+    from otherminds.tom.experiments.report import write_profiles, write_report
 
     games = read_games(logs, vocabulary)
     settings = Alternatives()
@@ -251,6 +285,13 @@ def report(
         lexicon = comparison.heard_lexicon(vocabulary, games)
         tables = comparison.outcomes(games)
         near = comparison.nearness(games, lexicon)
+        who, tagged = kinds(games), tag_counts(games, error_tags(games, vocabulary, lexicon))
+    profiled, privileges = [], []
+    if profile:
+        with progress_bar("profiling every agent", profiles.shadows()) as advance:
+            profiled, privileges = profiles.profile(
+                games, vocabulary, lapse=lapse, settings=settings, on_shadow=advance
+            )
     if as_json:
         content = {
             "lapse": lapse,
@@ -258,17 +299,29 @@ def report(
             "outcomes": [asdict(row) for row in tables],
             "scores": [asdict(row) for row in rows],
             "nearness": [asdict(row) for row in near],
+            "kinds": [kind._asdict() for kind in who],
+            "error_tags": [asdict(row) for row in tagged],
+            "profiles": [asdict(row) for row in profiled],
+            "privileges": [asdict(row) for row in privileges],
         }
         print(json.dumps(no_nan(content), indent=1))
     else:
         print_outcomes(tables)
         print_scores(rows, lapse, settings)
         print_nearness(near)
+        print_kinds(who)
+        print_tags(tagged)
+        if profile:
+            from otherminds.tom.experiments.decrypto.console import print_profiles
+
+            print_profiles(profiled, privileges)
     if folder is None:
         return
     written = write_report(
         folder, games, vocabulary, rows, shadows, tables, near, logs=logs, lapse=lapse, settings=settings
     )
+    if profile:
+        written += write_profiles(folder, profiled, privileges)
     for path in written:
         click.echo(f"wrote {path}", err=as_json)
 
@@ -342,6 +395,32 @@ def print_nearness(rows: Sequence[Nearness]) -> None:
             number(row.within_200, ".0%"),
         )
     show("Hints by nearness to their keyword (rank 1: the nearest noun)", table)
+
+
+def print_kinds(rows: Sequence[Kind]) -> None:
+    """Whether agents play well with themselves alone; nothing where it is unknown of all."""
+    known = [row for row in rows if row.kind != "unknown"]
+    if not known:
+        return
+    table = table_of("encodes or decodes", "plays as a", "turns with\nitself", "with\nothers", "gap")
+    for row in known:
+        turns = number(row.with_itself, ".2f"), number(row.with_others, ".2f")
+        table.add_row(Text(row.agent), row.kind, *turns, _spread(row.gap, row.error))
+    notes = "Specialist: the gap exceeds its standard error over seeds. Generalist: not."
+    show("Teams with itself and with others (turns survived)", table, notes)
+
+
+def print_tags(rows: Sequence[TagCount]) -> None:
+    """How often each agent's decisions have an error tag."""
+    table = table_of("agent", "decisions", "tagged")
+    for row in rows:
+        if any(row.counts.values()):
+            table.add_row(Text(f"{row.role} {row.agent}"), str(row.decisions), "", style="bold")
+            for tag, count in row.counts.items():
+                if count:
+                    table.add_row(f"  {tag}", "", str(count))
+    if table.row_count:
+        show("Error tags (docs/decrypto.md defines them)", table)
 
 
 def simulate_decrypto(

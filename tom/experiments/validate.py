@@ -20,6 +20,7 @@ from otherminds.tom.experiments.records import CODE_INDEX, DECRYPTO
 from otherminds.tom.experiments.reference import records as reference
 from otherminds.tom.experiments.rps.matches import records as matches
 from otherminds.tom.experiments.rps.observers import records as watched
+from otherminds.tom.experiments.tasks import records as tasks
 
 _guess = jax.jit(guess)
 
@@ -69,6 +70,8 @@ def validate_log(path: Path) -> str:
         state = "cut short; delete it and import the recordings again"
     else:
         state = "not finished; the same command goes on with it"
+    if journal.is_torn(path):
+        state = f"its last line is cut off and does not count; {state}"
     return (
         f"{path}: valid, schema version {journal.SCHEMA_VERSION}; {len(log.over)} of {len(log.deals)} games over, "
         f"{len(decisions)} decisions, {failed} failed answers; {state}"
@@ -80,7 +83,7 @@ def _decrypto(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> Pl
     state = replay(deal, made, after_loss)
     results = {
         "ending": Ending(int(state.ending)).name.lower(),
-        "turns": int(state.ending_turn),
+        "turns": int(state.ending_turn) or int(state.turn),  # a recording may stop before a game is over
         "miscommunications": int(state.miscommunications),
         "interceptions": int(state.interceptions),
     }
@@ -115,12 +118,21 @@ def _colored_trails(deal: journal.GameBegun, made: Made, config: dict[str, Any])
     return Played(len(made), ending != trails_rules.Ending.ONGOING, results)
 
 
+def _tasks(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> Played:
+    del config
+    asked = tasks.asked_of(deal)
+    turns, over = len({turn for turn, _ in asked}), made.keys() >= set(asked)
+    last = max((turn for turn, _ in made), default=-1) + 1
+    return Played(last, over, {"ending": tasks.Ending.ASKED.name.lower(), "turns": turns if over else last})
+
+
 GAMES: dict[str, tuple[LogRules, Callable[..., Played]]] = {
     "decrypto": (DECRYPTO, _decrypto),
     "reference": (reference.REFERENCE, _reference),
     "rps": (matches.RPS, _rps),
     watched.GAME: (watched.OBSERVER, _observer),
     negotiations.GAME: (negotiations.COLORED_TRAILS, _colored_trails),
+    tasks.GAME: (tasks.TASK_RULES, _tasks),
 }
 """By the name in the log's first line: what its lines must be, and what (deal, decisions, config) gives."""
 

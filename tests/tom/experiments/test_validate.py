@@ -74,6 +74,14 @@ def test_a_good_log_is_valid(log):
     assert said == (f"{log}: valid, schema version 1; 2 of 2 games over, 24 decisions, 2 failed answers; complete")
 
 
+def test_a_last_line_that_is_cut_off_is_told(log):
+    content = log.read_bytes()
+    log.write_bytes(content[:-20])
+    assert "; its last line is cut off and does not count; not finished" in validate_log(log)
+    log.write_bytes(content[:-1])  # a whole line without its line break is cut off too
+    assert "cut off" in validate_log(log)
+
+
 def test_every_beginning_of_a_good_log_is_valid(log):
     whole = lines_of(log)
     for count in range(1, len(whole)):

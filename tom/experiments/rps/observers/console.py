@@ -24,6 +24,7 @@ from otherminds.tom.experiments.console import (
     check_lapse,
     no_nan,
     number,
+    print_finished,
     progress_bar,
     report_folder,
     show,
@@ -61,10 +62,7 @@ def run_rps(
     history: int,
     reasoning_interval: int,
     no_shuffle: bool,
-    temperature: float | None,
-    max_tokens: int | None,
-    max_connections: int,
-    timeout: float,
+    generation: GenerationSettings,
     lapse: float,
     out: str | None,
     as_json: bool,
@@ -92,9 +90,7 @@ def run_rps(
         history=history or None,
         reasoning_interval=reasoning_interval or None,
         shuffle=not no_shuffle,
-        generation=GenerationSettings(
-            temperature=temperature, max_tokens=max_tokens, max_connections=max_connections, timeout=timeout
-        ),
+        generation=generation,
         **shown,
         **settings,
     )
@@ -131,9 +127,7 @@ def run_rps(
                 on_decision=on_decision,
             )
         )
-    if finished.resumed_decisions:
-        told = f"  {finished.resumed_decisions} answers were in the log already and were not asked for again"
-        click.echo(told, err=as_json)
+    print_finished(finished, "answers were in the log already and were not asked for again", err=as_json)
     report([folder / LOG], folder, lapse, as_json=as_json)
     if finished.failed_games:
         told = f"{finished.failed_games} of {finished.games} watched matches hold an answer that failed."

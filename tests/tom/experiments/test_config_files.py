@@ -1,0 +1,209 @@
+"""Experiment files: what they may hold, how options go before them, and that the ready-made ones are in order."""
+
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from otherminds.tom import cli
+from otherminds.tom.experiments.config import ConfigError
+from otherminds.tom.experiments.config_command import command_of
+from otherminds.tom.experiments.config_files import find, load, ready_made, values_of
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+@pytest.fixture
+def root(calls):
+    """A command line of two commands that write down what they were called with."""
+
+    @click.group()
+    def main():
+        pass
+
+    @main.group()
+    def run():
+        pass
+
+    @run.command("game")
+    @click.option("--agents", default="a")
+    @click.option("--rounds", default=10)
+    @click.option("--temperature", type=float)
+    @click.option("--sweep", multiple=True)
+    @click.option("--no-talk", is_flag=True)
+    @click.option("--design", type=click.Choice(["cube", "pairs"]), default="pairs")
+    @click.option("--boards", type=click.Path())
+    @click.option("--json", "as_json", is_flag=True)
+    @click.option("--out", type=click.Path())
+    def game(**options):
+        calls.append(("game", options))
+        sys.exit(1 if options["agents"] == "failing" else 0)
+
+    @main.command("ask")
+    @click.argument("log")
+    @click.option("--temperature", type=float)
+    @click.option("--out", type=click.Path())
+    def ask(**options):
+        calls.append(("ask", options))
+
+    return main
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text):
+        path = tmp_path / "mine.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+ONE = """
+about = "One step"
+out = "runs/mine"
+command = "run game"
+agents = ["x", "y"]
+rounds = 3
+temperature = 1
+sweep = ["a=1", "b=2"]
+no-talk = true
+design = "cube"
+boards = "some.json"
+json = true
+"""
+TWO = """
+about = "Two steps"
+out = "runs/mine"
+[[step]]
+command = "run game"
+out = "{out}/games"
+[[step]]
+command = "ask"
+log = "{out}/games/log.jsonl"
+out = "{out}/asked"
+"""
+
+
+def invoke(root, path, *arguments):
+    return CliRunner().invoke(command_of(path, root), list(arguments))
+
+
+def test_a_file_is_a_call_with_its_options(root, written, calls, tmp_path):
+    result = invoke(root, written(ONE))
+    assert result.exit_code == 0, result.output
+    assert calls == [
+        (
+            "game",
+            {
+                "agents": "x,y",
+                "rounds": 3,
+                "temperature": 1.0,
+                "sweep": ("a=1", "b=2"),
+                "no_talk": True,
+                "design": "cube",
+                "boards": str(tmp_path / "some.json"),
+                "as_json": True,
+                "out": "runs/mine",
+            },
+        )
+    ]
+
+
+def test_options_go_before_the_file(root, written, calls):
+    assert invoke(root, written(ONE), "--rounds", "7", "--out", "elsewhere", "--sweep", "c=3").exit_code == 0
+    assert (calls[0][1]["rounds"], calls[0][1]["out"], calls[0][1]["sweep"]) == (7, "elsewhere", ("c=3",))
+    assert calls[0][1]["agents"] == "x,y"
+
+
+def test_steps_follow_each_other_and_share_a_folder(root, written, calls):
+    result = invoke(root, written(TWO), "--out", "here", "--temperature", "0.5", "--rounds", "2")
+    assert result.exit_code == 0 and "mine, step 2 of 2: ask" in result.output
+    (_, game), (_, asked) = calls
+    assert (game["out"], game["temperature"], game["rounds"]) == ("here/games", 0.5, 2)
+    assert asked == {"log": "here/games/log.jsonl", "temperature": 0.5, "out": "here/asked"}
+
+
+def test_failed_answers_are_told_at_the_end_and_stop_no_step(root, written, calls):
+    assert invoke(root, written(TWO), "--agents", "failing").exit_code == 1
+    assert [name for name, _ in calls] == ["game", "ask"]
+
+
+def test_help_shows_what_the_file_says(root, written, calls):
+    told = invoke(root, written(ONE), "--help").output
+    assert "One step." in told and "[default: 3]" in told and "[default: 10]" not in told and not calls
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("rounds = 3", "command=None: name the command"),
+        ('command = "run"', "command='run': there is no such command"),
+        ('command = "run chess"', "command='run chess': there is no such command"),
+        ('command = "run mine"', "there is no such command"),
+        ('command = "run game"\nround = 3', "round=3: no such option; near: rounds"),
+        ('command = "run game"\nxyz = 3', "xyz=3: no such option; there are agents, rounds"),
+        ('command = "run game"\nrounds = 3.0', "rounds=3.0: it is a whole number"),
+        ('command = "run game"\nrounds = true', "rounds=True: it is a whole number"),
+        ('command = "run game"\nrounds = "3"', "rounds='3': it is a whole number"),
+        ('command = "run game"\ntemperature = "hot"', "temperature='hot': it is a number"),
+        ('command = "run game"\nno-talk = 1', "no_talk=1: it is true or false"),
+        ('command = "run game"\nagents = 3', "agents=3: it is a text in quotes"),
+        ('command = "run game"\nagents = [1]', "agents=[1]: it takes one value"),
+        ('command = "run game"\nrounds = [1, 2]', "rounds=[1, 2]: it takes one value"),
+        ('command = "run game"\nboards = "{out}/x"', "the file has no `out`"),
+        ('about = 3\ncommand = "run game"', "about=3: it is a text"),
+        ("step = 3", "step=3: write [[step]]"),
+        ('rounds = 3\n[[step]]\ncommand = "run game"', "rounds: beside [[step]]"),
+        ("rounds =", "cannot be read as TOML"),
+    ],
+)
+def test_what_a_file_may_not_hold(root, written, text, told, calls):
+    with pytest.raises(ConfigError) as error:
+        command_of(written(text), root)
+    assert told in str(error.value) and "\n" not in str(error.value) and not calls
+
+
+def test_a_value_that_an_option_refuses(root, written, calls):
+    result = invoke(root, written(ONE.replace('"cube"', '"ring"')))
+    assert result.exit_code == 2 and "'ring' is not one of 'cube', 'pairs'" in result.output and not calls
+
+
+def test_names_and_paths(tmp_path):
+    assert find("decrypto") is None and find("some/where.toml").name == "where.toml"
+    assert find("rps-regimes") == ready_made()["rps-regimes"]
+    with pytest.raises(ConfigError, match=r"no such file; ready-made experiments: .*rps-regimes"):
+        load(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("name", ready_made())
+def test_ready_made_experiments_hold_what_their_commands_take(name):
+    experiment = load(ready_made()[name])
+    assert experiment.about and experiment.source and experiment.out
+    command = command_of(ready_made()[name], cli.main)
+    for step in experiment.steps:
+        found = cli.main
+        for word in step.command:
+            found = found.commands[word]
+        values = values_of(step, found, experiment, experiment.out)
+        assert values["out"].startswith(experiment.out)
+        context = found.make_context(step.command[-1], [], default_map=values)  # every value is of its kind
+        assert all(context.params[option] == value or isinstance(value, list) for option, value in values.items())
+    assert experiment.about in command.help
+
+
+def test_the_command_line_finds_them():
+    listed = CliRunner().invoke(cli.main, ["experiments"])
+    assert listed.exit_code == 0 and all(name in listed.output for name in ready_made())
+    printed = CliRunner().invoke(cli.main, ["experiments", "rps-regimes"])
+    assert printed.output == ready_made()["rps-regimes"].read_text(encoding="utf-8")
+    unknown = CliRunner().invoke(cli.main, ["experiments", "chess"])
+    assert unknown.exit_code == 2 and "'chess' is no experiment; there are" in unknown.output
+    helped = CliRunner().invoke(cli.main, ["run", "rps-regimes", "--help"])
+    assert helped.exit_code == 0 and "run rps (3 times)" in helped.output
+    missing = CliRunner().invoke(cli.main, ["run", "none.toml"])
+    assert missing.exit_code == 2 and "none.toml: no such file" in missing.output

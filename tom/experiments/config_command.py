@@ -1,0 +1,105 @@
+"""`otherminds run CONFIG`: an experiment file as a command, whose options go before what the file says."""
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from otherminds.tom.experiments.config import ConfigError
+from otherminds.tom.experiments.config_files import Experiment, Step, load, values_of
+
+
+def command_of(path: Path, root: click.Group) -> click.Command:
+    """The command that runs an experiment file.
+
+    root: where the steps' commands are looked up. It takes every option that one of the steps takes.
+    Raises: ConfigError for a file that cannot be read, an unknown command, option or kind of value.
+    """
+    experiment = load(path)
+    commands = [_looked_up(root, step, experiment) for step in experiment.steps]
+    file_values = [
+        values_of(step, command, experiment, experiment.out)
+        for step, command in zip(experiment.steps, commands, strict=True)
+    ]
+    options: dict[str, click.Parameter] = {}
+    for command, values in zip(commands, file_values, strict=True):
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and parameter.name not in options:
+                options[str(parameter.name)] = _as_the_file_has_it(parameter, values)
+    return click.Command(
+        experiment.name,
+        params=list(options.values()),
+        callback=_runner(experiment, commands),
+        help=_help(experiment),
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    )
+
+
+def _looked_up(root: click.Group, step: Step, experiment: Experiment) -> click.Command:
+    found: Any = root
+    for word in step.command:
+        # Not `get_command`, which would take the name of an experiment for a command.
+        found = found.commands.get(word) if isinstance(found, click.Group) else None
+    if found is None or isinstance(found, click.Group):
+        raise ConfigError(f"{experiment.name}: command={' '.join(step.command)!r}: there is no such command")
+    return found
+
+
+def _as_the_file_has_it(parameter: click.Option, values: Mapping[str, Any]) -> click.Option:
+    """The option, that shows the file's value as its default and may be left out."""
+    shown = copy.copy(parameter)
+    shown.required = False
+    if shown.name in values and shown.name != "out":
+        shown.default, shown.show_default = values[str(shown.name)], True
+        shown.help = (shown.help or "").partition("  [default:")[0]
+    return shown
+
+
+def _help(experiment: Experiment) -> str:
+    counts = Counter(" ".join(step.command) for step in experiment.steps)
+    steps = ", then ".join(name + (f" ({count} times)" if count > 1 else "") for name, count in counts.items())
+    source = f" After {experiment.source}." if experiment.source else ""
+    return (
+        f"{experiment.about}.{source}\n\nIt does: {steps}. Options go before what the file says; "
+        f"`otherminds experiments {experiment.name}` prints the file."
+    )
+
+
+def _runner(experiment: Experiment, commands: list[click.Command]) -> Callable[..., None]:
+    def run(**given: Any) -> None:
+        context = click.get_current_context()
+        asked = {
+            name: value
+            for name, value in given.items()
+            if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+        }
+        out = experiment.out
+        if out is not None and "out" in asked:
+            out = asked.pop("out")
+        failed = False
+        for number, (step, command) in enumerate(zip(experiment.steps, commands, strict=True), 1):
+            own = {parameter.name for parameter in command.params}
+            values = values_of(step, command, experiment, out)
+            values |= {name: value for name, value in asked.items() if name in own}
+            if len(commands) > 1:
+                told = f"{experiment.name}, step {number} of {len(commands)}: {' '.join(step.command)}"
+                click.secho(told, bold=True, err=True)
+            failed |= _call(command, f"otherminds {' '.join(step.command)}", values)
+        if failed:
+            context.exit(1)
+
+    return run
+
+
+def _call(command: click.Command, name: str, values: Mapping[str, Any]) -> bool:
+    """Runs a command. Returns whether games finished with failed answers. Raises: what the command raises."""
+    try:
+        command.main(args=[], prog_name=name, standalone_mode=False, default_map=dict(values))
+    except SystemExit as end:
+        if end.code not in (0, 1, None):
+            raise
+        return end.code == 1
+    return False
