@@ -11,11 +11,15 @@ import click
 from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.config_files import Experiment, Step, load, values_of
 
+IMPORT, LOG = "import", "log.jsonl"
+"""A step that imports is left out where its log is there already."""
+
 
 def command_of(path: Path, root: click.Group) -> click.Command:
     """The command that runs an experiment file.
 
-    root: where the steps' commands are looked up. It takes every option that one of the steps takes.
+    root: where the steps' commands are looked up. It takes every option that one of the steps takes; one that the file
+        says of some steps goes to these, any other to all that take it.
     Raises: ConfigError for a file that cannot be read, an unknown command, option or kind of value.
     """
     experiment = load(path)
@@ -27,7 +31,9 @@ def command_of(path: Path, root: click.Group) -> click.Command:
     options: dict[str, click.Parameter] = {}
     for command, values in zip(commands, file_values, strict=True):
         for parameter in command.params:
-            if isinstance(parameter, click.Option) and parameter.name not in options:
+            if isinstance(parameter, click.Argument) and parameter.name not in values:
+                options[str(parameter.name)] = _as_option(parameter)
+            elif isinstance(parameter, click.Option) and (parameter.name not in options or parameter.name in values):
                 options[str(parameter.name)] = _as_the_file_has_it(parameter, values)
     return click.Command(
         experiment.name,
@@ -58,6 +64,17 @@ def _as_the_file_has_it(parameter: click.Option, values: Mapping[str, Any]) -> c
     return shown
 
 
+def _as_option(argument: click.Argument) -> click.Option:
+    """A command's argument that the file leaves open, as an option that must be given."""
+    return click.Option(
+        [f"--{str(argument.name).replace('_', '-')}"],
+        type=argument.type,
+        required=argument.required,
+        multiple=argument.nargs == -1,
+        help="What the file leaves open.",
+    )
+
+
 def _help(experiment: Experiment) -> str:
     counts = Counter(" ".join(step.command) for step in experiment.steps)
     steps = ", then ".join(name + (f" ({count} times)" if count > 1 else "") for name, count in counts.items())
@@ -79,11 +96,16 @@ def _runner(experiment: Experiment, commands: list[click.Command]) -> Callable[.
         out = experiment.out
         if out is not None and "out" in asked:
             out = asked.pop("out")
+        steps = list(zip(experiment.steps, commands, strict=True))
+        said = {name for step, command in steps for name in values_of(step, command, experiment, out)}
         failed = False
-        for number, (step, command) in enumerate(zip(experiment.steps, commands, strict=True), 1):
-            own = {parameter.name for parameter in command.params}
+        for number, (step, command) in enumerate(steps, 1):
+            own = {str(parameter.name) for parameter in command.params}
             values = values_of(step, command, experiment, out)
-            values |= {name: value for name, value in asked.items() if name in own}
+            values |= {name: asked[name] for name in own & asked.keys() if name in values or name not in said}
+            if step.command[0] == IMPORT and (Path(values["out"]) / LOG).exists():
+                click.echo(f"{experiment.name}: {Path(values['out']) / LOG} is there already", err=True)
+                continue
             if len(commands) > 1:
                 told = f"{experiment.name}, step {number} of {len(commands)}: {' '.join(step.command)}"
                 click.secho(told, bold=True, err=True)

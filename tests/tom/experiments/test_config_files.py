@@ -128,9 +128,48 @@ def test_steps_follow_each_other_and_share_a_folder(root, written, calls):
     assert asked == {"log": "here/games/log.jsonl", "temperature": 0.5, "out": "here/asked"}
 
 
+def test_an_option_goes_to_the_steps_that_the_file_says_it_of(root, written, calls):
+    path = written(TWO.replace("log = ", "temperature = 0.1\nlog = "))
+    assert invoke(root, path, "--temperature", "0.9").exit_code == 0
+    assert [options["temperature"] for _, options in calls] == [None, 0.9]
+
+
 def test_failed_answers_are_told_at_the_end_and_stop_no_step(root, written, calls):
     assert invoke(root, written(TWO), "--agents", "failing").exit_code == 1
     assert [name for name, _ in calls] == ["game", "ask"]
+
+
+def test_an_argument_that_the_file_leaves_open_is_an_option(root, written, calls):
+    open_file = written('command = "ask"\nabout = "x"')
+    assert invoke(root, open_file, "--log", "some.jsonl").exit_code == 0 and calls[0][1]["log"] == "some.jsonl"
+    assert invoke(root, open_file).exit_code == 2
+
+
+def test_an_import_is_made_once(root, written, calls, tmp_path):
+    @root.group("import")
+    def imports():
+        pass
+
+    @imports.command("people")
+    @click.option("--out")
+    def people(out):
+        calls.append(("people", out))
+
+    both = written(f"""
+        out = "{tmp_path}"
+        [[step]]
+        command = "import people"
+        out = "{{out}}/people"
+        [[step]]
+        command = "ask"
+        log = "{{out}}/people/log.jsonl"
+    """)
+    assert invoke(root, both).exit_code == 0 and [name for name, _ in calls] == ["people", "ask"]
+    (tmp_path / "people").mkdir()
+    (tmp_path / "people" / "log.jsonl").touch()
+    again = invoke(root, both)
+    assert again.exit_code == 0 and [name for name, _ in calls] == ["people", "ask", "ask"]
+    assert "log.jsonl is there already" in again.output
 
 
 def test_help_shows_what_the_file_says(root, written, calls):
@@ -191,7 +230,8 @@ def test_ready_made_experiments_hold_what_their_commands_take(name):
             found = found.commands[word]
         values = values_of(step, found, experiment, experiment.out)
         assert values["out"].startswith(experiment.out)
-        context = found.make_context(step.command[-1], [], default_map=values)  # every value is of its kind
+        open_ones = ["x" for each in found.params if isinstance(each, click.Argument) and each.name not in values]
+        context = found.make_context(step.command[-1], open_ones, default_map=values)  # every value is of its kind
         assert all(context.params[option] == value or isinstance(value, list) for option, value in values.items())
     assert experiment.about in command.help
 
