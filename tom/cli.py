@@ -220,6 +220,9 @@ def _asking(what: str) -> Any:
             metavar="IN,OUT|FILE",
             help="Dollars a million tokens read and written, or a JSON or TOML file of them by provider/name.",
         ),
+        click.option(
+            "--dry-run", is_flag=True, help="Only count the calls, their tokens and what they cost; write nothing."
+        ),
     )
 
     def add(command: Any) -> Any:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -150,6 +151,16 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
     folder = Path(options["out"] or f"runs/decrypto-{config.digest()}")
     check_folder(folder)
     games = planned_games(config)
+    if options["dry_run"]:
+        from otherminds.tom.experiments import dry_run
+
+        dry_run.show_estimate(
+            partial(run, config, vocabulary, folder / LOG),
+            lambda game: dry_run.table_pattern(game.agents),
+            config,
+            note=dry_run.LENGTHS,
+        )
+        return False
 
     def announce() -> None:
         seeds = f"{len(config.seeds)} seed" + "s" * (len(config.seeds) > 1)

@@ -35,6 +35,7 @@ from otherminds.tom.experiments.compare import (
 )
 from otherminds.tom.experiments.cube import COLUMNS, Cell, cells, csv_rows, grids, kinds
 from otherminds.tom.experiments.error_tags import DEFINITIONS, TAGS_OF, Tags, error_tags, tag_counts
+from otherminds.tom.experiments.frames import flat
 from otherminds.tom.experiments.records import Games
 from otherminds.tom.experiments.trajectory import Trajectory, believes_keywords, follow, posterior
 from otherminds.tom.experiments.transcripts import MOST_GAMES, Lines, transcript
@@ -121,17 +122,6 @@ def write_report(
 
 def write_profiles(folder: Path, profiles: Sequence[Any], privileges: Sequence[Any]) -> list[Path]:
     """Writes profiles.csv and privileges.csv; returns the files. An interval has columns of mode, low and high."""
-
-    def flat(row: Any) -> dict[str, Any]:
-        cells: dict[str, Any] = {}
-        for name, value in vars(row).items():
-            cells |= (
-                {f"{name}_{part}": each for part, each in value._asdict().items()}
-                if isinstance(value, tuple)
-                else {name: value}
-            )
-        return cells
-
     written = []
     for name, rows in (("profiles", profiles), ("privileges", privileges)):
         if rows:

@@ -1,6 +1,6 @@
 """Runs Decrypto at tables of minds and language models: writes the log, and resumes after a kill (see `running`)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from otherminds.games.decrypto.rules import LENGTH, Ending, Event, Observation, 
 from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.games.protocol import Game
 from otherminds.games.rollout import deal_key, game_key
-from otherminds.tom.agents.base import Decision
+from otherminds.tom.agents.base import Attempt, Decision
 from otherminds.tom.agents.language_model import LanguageModelAgent
 from otherminds.tom.agents.mind import MindAgent
+from otherminds.tom.agents.stand_in import StandIn
 from otherminds.tom.agents.words import Words
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError, DecryptoConfig, validated
@@ -38,6 +39,9 @@ from otherminds.tom.experiments.running import read_past as read_past_of
 from otherminds.tom.minds.decrypto.registry import MINDS, is_mind, named
 
 __all__ = ["UNANSWERED", "Finished", "PlannedGame", "model_names", "planned_games", "run"]
+
+STAND_INS = {Role.ENCODER: "literal", Role.DECODER: "literal", Role.INTERCEPTOR: "bayesian"}
+"""The minds that sit in the places of language models in a dry run."""
 
 
 class ModelSeat:
@@ -63,6 +67,10 @@ class ModelSeat:
             await check_that_it_answers(self._agent.client)
         self._answers[int(observation.turn)] = decision.attempts
         return decision
+
+    def remember(self, turn: int, answer: str) -> None:
+        """Takes an answer into the chat, as if the model had given it in that turn."""
+        self._answers[turn] = (Attempt(answer),)
 
     def see(self, event: Event) -> None:
         """Nothing to do: the next text tells it."""
@@ -137,6 +145,7 @@ async def run(
     on_start: Callable[[], None] | None = None,
     on_game: Callable[[PlannedGame], None] | None = None,
     on_decision: Callable[[], None] | None = None,
+    runner: Callable[..., Awaitable[Finished]] = run_games,
 ) -> Finished:
     """Plays every game of the configuration that the log does not hold yet.
 
@@ -144,6 +153,7 @@ async def run(
         that sits in finished games only is not called.
     on_start: called once everything is checked and the games begin.
     on_game, on_decision: told of every finished game and every new decision, for a progress bar.
+    runner: what plays the games; a dry run (see `dry_run`) counts calls in its place.
     Raises: ConfigError, UnknownMind, JournalError, ModelError, and ValueError for a mind that cannot be made of these
         words, before any game starts; ModelError in the middle where no later call can succeed: what was played is
         in the log, and the same call goes on from there.
@@ -165,7 +175,7 @@ async def run(
     asked = {how.written: Asked(how.model, config.base_url, how.generation) for how in clients.values()}
     tables = _Tables(config, vocabulary, minds, models, clients, on_decision)
     begun = header("decrypto", config.model_dump(mode="json"), vocabulary.name)
-    return await run_games(
+    return await runner(
         path, past, begun, asked, planned_games(config), tables.play, on_start=on_start, on_game=on_game
     )
 
@@ -193,6 +203,16 @@ def decision_of(line: journal.Decision) -> Decision:
     return Decision(action, past_attempts(line), line.log_probability, line.probabilities)
 
 
+def stand_in(
+    minds: dict[tuple[str, Role], MindAgent], role: Role, vocabulary: Vocabulary, spare: int
+) -> MindAgent:
+    """The mind that sits in a language model's place. minds: those that there are; it is added to them."""
+    name = STAND_INS[role]
+    if (name, role) not in minds:
+        minds[name, role] = MindAgent(named(name, role), vocabulary, spare)
+    return minds[name, role]
+
+
 class _Tables:
     """Everything that the games of a run share."""
 
@@ -215,9 +235,9 @@ class _Tables:
     def _seat(
         self, session: Session, agent: str, role: Role, state: State, words: Words, recorded: Mapping[int, Decision]
     ):
-        model = self.models.get((agent, role))
+        model, view = self.models.get((agent, role)), self.game.view(state, role)
         if model is None:
-            return self.minds[agent, role].sit(words, self.game.view(state, role))
+            return self.minds[agent, role].sit(words, view)
         player = LanguageModelAgent(
             session.clients[self.clients[agent].written],
             max_attempts=self.config.max_attempts,
@@ -226,7 +246,11 @@ class _Tables:
             context=model.context,
             errors=model.errors,
         )
-        return ModelSeat(player, words, self.vocabulary.keywords, recorded)
+        seat = ModelSeat(player, words, self.vocabulary.keywords, recorded)
+        if not session.stands_in:
+            return seat
+        mind = stand_in(self.minds, role, self.vocabulary, self.spare)
+        return StandIn(seat, mind.sit(words, view), seat.remember)
 
     async def play(self, session: Session, planned: PlannedGame) -> int:
         """Plays one game, or takes it from the log. Returns the number of answers that failed."""

@@ -61,6 +61,7 @@ class Session:
     clients: Mapping[str, Client]  # by agent
     writer: journal.Writer
     past: Log  # what the log held before
+    stands_in: bool = False  # minds sit in the models' places, whose clients only count (see `dry_run`)
 
 
 async def check_that_it_answers(client: Client) -> None:

@@ -1,6 +1,7 @@
 """What `otherminds run colored-trails` prints: what is coming, how far it is, and how the games ended."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from otherminds.tom.experiments.colored_trails.console import report
 from otherminds.tom.experiments.colored_trails.panel import PlannedGame, made_for, planned_games
 from otherminds.tom.experiments.colored_trails.run import asked_models, run
 from otherminds.tom.experiments.console import LOG, check_folder, check_lapse, print_finished, progress_bar
+from otherminds.tom.experiments.dry_run import LENGTHS, show_estimate
 from otherminds.tom.llm.client import GenerationSettings
 
 DECEPTION = {
@@ -35,6 +37,7 @@ def run_colored_trails(
     lapse: float,
     out: str | None,
     as_json: bool,
+    dry_run: bool,
     **settings: Any,
 ) -> bool:
     """`otherminds run colored-trails`. Returns whether a game finished with a failed answer.
@@ -56,15 +59,22 @@ def run_colored_trails(
         generation=generation,
         **{name: value for name, value in settings.items() if value is not None},
     )
-    return negotiate(config, lapse=lapse, out=out, as_json=as_json, note=note)
+    return negotiate(config, lapse=lapse, out=out, as_json=as_json, note=note, dry_run=dry_run)
 
 
 def negotiate(
-    config: NegotiationConfig, *, lapse: float, out: str | None, as_json: bool, note: str | None = None
+    config: NegotiationConfig,
+    *,
+    lapse: float,
+    out: str | None,
+    as_json: bool,
+    note: str | None = None,
+    dry_run: bool = False,
 ) -> bool:
     """Plays a run, tells how far it is and compares it. Returns whether a game finished with a failed answer.
 
     lapse: of every mind, in the comparison.   out: folder; None: one named by the settings.   note: for the user.
+    dry_run: count calls, and play nothing.
     Raises: a ValueError for what the user can mend, before anything is played or written.
     """
     check_lapse(lapse)
@@ -72,6 +82,15 @@ def negotiate(
     folder = Path(out or f"runs/colored-trails-{config.digest()}")
     check_folder(folder)
     games, made = _planned(config), 0
+    if dry_run:
+        show_estimate(
+            partial(run, config, folder / LOG, planned=games),
+            lambda game: (game.agents, game.deception) if any(map(is_model, game.agents)) else None,
+            config,
+            note=LENGTHS,
+            as_json=as_json,
+        )
+        return False
 
     def count() -> None:
         nonlocal made

@@ -1,7 +1,8 @@
 """Runs negotiations between minds and language models: writes the log, and resumes after a kill (see `running`)."""
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,12 +14,13 @@ import numpy as np
 
 from otherminds.games.colored_trails import text
 from otherminds.games.colored_trails.board import PLAYERS, Board
-from otherminds.games.colored_trails.rules import Ending, Role, Rules, State, begin, colored_trails
+from otherminds.games.colored_trails.rules import Ending, Role, Rules, State, View, begin, colored_trails
 from otherminds.games.colored_trails.utility import deal
 from otherminds.games.protocol import Game
 from otherminds.games.rollout import game_key
 from otherminds.tom.agents.base import Decision
 from otherminds.tom.agents.negotiator import MindNegotiator, ModelNegotiator
+from otherminds.tom.agents.stand_in import StandIn
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.colored_trails.config import NegotiationConfig, is_model, unknown_agent, validated
 from otherminds.tom.experiments.colored_trails.panel import PlannedGame, boards_name, planned_games
@@ -48,6 +50,10 @@ from otherminds.tom.experiments.running import (
 from otherminds.tom.minds.colored_trails.fast import faster
 from otherminds.tom.minds.colored_trails.registry import named_negotiator, names
 from otherminds.tom.minds.spec import UnknownMind
+
+
+STAND_IN = "order1"
+"""The mind that sits in the place of a language model in a dry run."""
 
 
 class CheckedModel(ModelNegotiator):
@@ -98,6 +104,7 @@ async def run(
     on_start: Callable[[int], None] | None = None,
     on_game: Callable[[PlannedGame], None] | None = None,
     on_decision: Callable[[], None] | None = None,
+    runner: Callable[..., Awaitable[Finished]] = run_games,
 ) -> Finished:
     """Plays every negotiation that the log does not hold yet.
 
@@ -105,6 +112,7 @@ async def run(
     planned: of `planned_games`, where they are known already: a search for boards takes its time.
     on_start: called once everything is checked, with the most moves that language models will be asked for.
     on_game, on_decision: told of every finished game and every new move, for a progress bar.
+    runner: what plays the games; a dry run (see `dry_run`) counts calls in its place.
     Raises: ConfigError, UnknownMind, JournalError, ModelError, and ValueError for boards that cannot be had, before any
         game starts; ModelError in the middle where no later call can succeed: what was played is in the log, and the
         same call goes on from there.
@@ -122,7 +130,7 @@ async def run(
         if on_start is not None:
             on_start(coming)
 
-    return await run_games(path, past, begun, asked, planned, tables.play, on_start=start, on_game=on_game)
+    return await runner(path, past, begun, asked, planned, tables.play, on_start=start, on_game=on_game)
 
 
 def _same_run(other: journal.RunBegun, config: NegotiationConfig, begun: journal.RunBegun) -> bool:
@@ -186,14 +194,21 @@ class _Tables:
 
     def _seat(
         self, session: Session, planned: PlannedGame, role: Role, state: State, said: dict[int, str]
-    ) -> MindNegotiator | CheckedModel:
+    ) -> MindNegotiator | CheckedModel | StandIn:
         agent, config = planned.agents[role], self.config
         view = self.game.view(state, role)
-        if agent in session.clients:
-            wording = config.wording(planned.deception)
-            return CheckedModel(session.clients[agent], config.rules, view, said, wording, config.max_attempts)
-        named = named_negotiator(agent, config.rules)
-        return MindNegotiator(replace(named, mind=faster(named.mind, config.rules)), view)
+        if agent not in session.clients:
+            return _mind(agent, config.rules, view)
+        wording = config.wording(planned.deception)
+        model = CheckedModel(session.clients[agent], config.rules, view, said, wording, config.max_attempts)
+        if not session.stands_in:
+            return model
+
+        def say(turn: int, answer: str) -> None:
+            if wording.talk:
+                said[turn] = json.loads(answer)["message"]
+
+        return StandIn(model, _mind(STAND_IN, config.rules, view), say)
 
     async def play(self, session: Session, planned: PlannedGame) -> int:
         """Plays one game, or takes it from the log. Returns the number of answers that failed."""
@@ -232,6 +247,11 @@ class _Tables:
             journal.GameOver(game_id=game_id, ending=ending, turns=int(state.turn), failed_answers=failed)
         )
         return failed
+
+
+def _mind(agent: str, rules: Rules, view: View) -> MindNegotiator:
+    named = named_negotiator(agent, rules)
+    return MindNegotiator(replace(named, mind=faster(named.mind, rules)), view)
 
 
 def _line(planned: PlannedGame, played: Played, held: np.ndarray) -> journal.Decision:

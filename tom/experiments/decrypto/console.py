@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
@@ -25,6 +26,7 @@ from otherminds.tom.experiments.decrypto.recordings import import_decrypto, read
 from otherminds.tom.experiments.decrypto.replay import ReplaySettings, planned_games, replaced_by, replay
 from otherminds.tom.experiments.decrypto.standing import Summary, summaries
 from otherminds.tom.experiments.defaults import split_agents
+from otherminds.tom.experiments.dry_run import LENGTHS, show_estimate, table_pattern
 from otherminds.tom.experiments.records import hints_said, read_log
 from otherminds.tom.llm.client import GenerationSettings
 from otherminds.tom.vectors import load_vocabulary
@@ -82,6 +84,7 @@ def replay_log(
     vectors: str | None,
     out: str | None,
     as_json: bool,
+    dry_run: bool,
 ) -> bool:
     """`otherminds replay decrypto`. Returns whether an answer of a replaced player failed.
 
@@ -104,6 +107,15 @@ def replay_log(
     recorded = read_log(recording)
     planned = planned_games(recorded, settings)
     vocabulary = load_vocabulary(keywords, vectors, hints_said([recording]) if vectors else ())
+    if dry_run:
+        show_estimate(
+            partial(replay, recording, vocabulary, folder / LOG, settings),
+            lambda game: table_pattern((game.agent,)),
+            settings,
+            note=LENGTHS,
+            as_json=as_json,
+        )
+        return False
     with progress_bar("replaying", len(planned)) as advance:
         finished = asyncio.run(replay(recording, vocabulary, folder / LOG, settings, on_game=lambda _: advance()))
     print_finished(finished, "decisions were in the log already and were not made again", err=as_json)

@@ -7,7 +7,7 @@ is shown the codes of finished turns and no others. The log is one of Decrypto: 
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from otherminds.games.rollout import game_key
 from otherminds.tom.agents.base import Decision
 from otherminds.tom.agents.language_model import LanguageModelAgent
 from otherminds.tom.agents.mind import MindAgent
+from otherminds.tom.agents.stand_in import StandIn
 from otherminds.tom.agents.words import Words
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError
@@ -32,7 +33,7 @@ from otherminds.tom.experiments.driver import Played, play
 from otherminds.tom.experiments.logs import Log
 from otherminds.tom.experiments.model_agents import ModelAgent, read_model_agent
 from otherminds.tom.experiments.records import CODE_INDEX, DECRYPTO, read_log
-from otherminds.tom.experiments.run import ModelSeat, decision_of, observation_json
+from otherminds.tom.experiments.run import ModelSeat, decision_of, observation_json, stand_in
 from otherminds.tom.experiments.running import (
     Asked,
     Finished,
@@ -123,10 +124,12 @@ async def replay(
     *,
     on_start: Callable[[], None] | None = None,
     on_game: Callable[[Planned], None] | None = None,
+    runner: Callable[..., Awaitable[Finished]] = run_games,
 ) -> Finished:
     """Replays every game that the log at `path` does not hold yet.
 
     recording: a log of Decrypto.   on_start: called once everything is checked.   on_game: of every finished game.
+    runner: what plays the games; a dry run (see `dry_run`) counts calls in its place.
     Raises: ConfigError, UnknownMind, JournalError, ModelError before any game starts; ModelError in the middle where
         no later call can succeed: the same call goes on from there.
     """
@@ -161,9 +164,9 @@ async def replay(
         for game in left
         if not _model(game)
     }
-    table = _Table(recorded, vocabulary, settings, minds, models)
+    table = _Table(recorded, vocabulary, settings, minds, models, LENGTH * most)
     begun = header("decrypto", config, vocabulary.name)
-    return await run_games(path, past, begun, asked, planned, table.play, on_start=on_start, on_game=on_game)
+    return await runner(path, past, begun, asked, planned, table.play, on_start=on_start, on_game=on_game)
 
 
 def _model(game: Planned) -> bool:
@@ -191,6 +194,7 @@ class _Table:
     settings: ReplaySettings
     minds: dict[tuple[str, Role], MindAgent]
     models: dict[tuple[str, Role], ModelAgent]
+    spare: int  # rows for words that a mind may come to hear
 
     def _replacement(
         self, session: Session, planned: Planned, words: Words, view: View, before: dict[int, Decision]
@@ -206,7 +210,11 @@ class _Table:
             context=model.context,
             errors=model.errors,
         )
-        return ModelSeat(player, words, self.vocabulary.keywords, before)
+        seat = ModelSeat(player, words, self.vocabulary.keywords, before)
+        if not session.stands_in:
+            return seat
+        mind = stand_in(self.minds, planned.role, self.vocabulary, self.spare)
+        return StandIn(seat, mind.sit(words, view), seat.remember)
 
     async def play(self, session: Session, planned: Planned) -> int:
         """Replays one game, or takes it from the log. Returns the number of answers that failed."""

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from otherminds.tom.experiments.console import (
     show,
     table_of,
 )
+from otherminds.tom.experiments.dry_run import show_estimate
 from otherminds.tom.experiments.records import hints_said
 from otherminds.tom.experiments.tasks.records import read_log, sheets, turns_of
 from otherminds.tom.experiments.tasks.report import write_report
@@ -47,6 +49,7 @@ def ask(
     no_minds: bool,
     out: str | None,
     as_json: bool,
+    dry_run: bool,
 ) -> bool:
     """`otherminds ask`. Returns whether an answer failed.
 
@@ -72,6 +75,14 @@ def ask(
     planned = _plan(recording, settings)
     if vocabulary is not None:
         _check_keywords(planned, vocabulary)
+    if dry_run:
+        show_estimate(
+            partial(ask_tasks, recording, folder / LOG, settings),
+            lambda plan: plan.game_id,  # every question is known
+            settings,
+            as_json=as_json,
+        )
+        return False
     total = sum(plan.questions for plan in planned)
     with progress_bar("asking", total) as advance:
         finished = asyncio.run(

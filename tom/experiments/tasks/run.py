@@ -7,7 +7,7 @@ no game. Every question is asked out of context: no other question or answer sta
 import hashlib
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from otherminds.tom.experiments.running import (
 )
 from otherminds.tom.experiments.tasks.records import GAME, TASK_RULES, Ending, deal_json, moments, probabilities_of
 from otherminds.tom.llm.client import Client, GenerationSettings
+from otherminds.tom.llm.counting import Counted
 from otherminds.tom.tasks.task import Answer, Moment, PlayedTurn, Question, Task, messages
 
 
@@ -110,11 +111,13 @@ async def ask_tasks(
     *,
     on_start: Callable[[Sequence[Planned]], None] | None = None,
     on_question: Callable[[], None] | None = None,
+    runner: Callable[..., Awaitable[Finished]] = run_games,
 ) -> Finished:
     """Asks every question that the log at `path` does not hold yet.
 
     recording: a log of Decrypto.   on_start: called with the plan once everything is checked.
     on_question: of every question, also those that the log holds already.
+    runner: what plays the games; a dry run (see `dry_run`) counts calls in its place.
     Raises: ConfigError, JournalError, ModelError before anything is asked; ModelError in the middle where no later
         call can succeed: the same call goes on from there.
     """
@@ -144,7 +147,7 @@ async def ask_tasks(
         return await _ask_all(session, plan, models[plan.agent, plan.task.role], settings, on_question)
 
     words = recorded.begun.vocabulary if recorded.begun else ""
-    return await run_games(
+    return await runner(
         path,
         past,
         header(GAME, config, words),
@@ -189,7 +192,10 @@ async def _ask_all(
     for moment in plan.moments:
         for question in plan.task.questions:
             if (moment.turn, question.name) not in before:
-                line = await _ask(session.clients[plan.agent], plan, question, moment, model, settings)
+                try:
+                    line = await _ask(session.clients[plan.agent], plan, question, moment, model, settings)
+                except Counted:  # in a dry run nobody answers
+                    continue
                 session.writer.write(line)
                 failed += line.action is None
             tell()

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from otherminds.tom.experiments.console import (
     slow_progress,
     table_of,
 )
+from otherminds.tom.experiments.dry_run import LENGTHS, show_estimate
 from otherminds.tom.experiments.rps.observers.compare import (
     Estimate,
     Paired,
@@ -66,6 +68,7 @@ def run_rps(
     lapse: float,
     out: str | None,
     as_json: bool,
+    dry_run: bool,
     **settings: Any,
 ) -> bool:
     """`otherminds run rps`. Returns whether a game finished with a failed answer.
@@ -99,6 +102,15 @@ def run_rps(
     folder = Path(out or f"runs/rps-{config.digest()}")
     check_folder(folder)
     games = planned_matches(config)
+    if dry_run:
+        show_estimate(
+            partial(run, config, folder / LOG),
+            lambda match: match.observer if is_model(match.observer) else None,
+            config,
+            note=LENGTHS if config.stop_after else None,
+            as_json=as_json,
+        )
+        return False
 
     def announce() -> None:
         asked = config.asking.asked

@@ -5,7 +5,7 @@ a language model watches a match from beginning to end before the next.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from otherminds.games.rps.catalogue import CODES
 from otherminds.games.rps.observation import Ending, State, begin
 from otherminds.tom.agents.base import Decision
 from otherminds.tom.agents.observer import MindObserver, ModelObserver, pair_text
+from otherminds.tom.agents.stand_in import StandIn
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.driver import Played, play
@@ -58,6 +59,10 @@ from otherminds.tom.minds.rps.observer_registry import OBSERVERS, NamedObserver,
 
 Deals = dict[tuple[int, int], Int[np.ndarray, "2 T"]]
 """The moves of every match, by seed and number."""
+
+
+STAND_IN = "frequency"
+"""The mind that sits in the place of a language model in a dry run."""
 
 
 @dataclass(frozen=True)
@@ -159,12 +164,14 @@ async def run(
     on_start: Callable[[], None] | None = None,
     on_game: Callable[[PlannedMatch], None] | None = None,
     on_decision: Callable[[Told], None] | None = None,
+    runner: Callable[..., Awaitable[Finished]] = run_games,
 ) -> Finished:
     """Has every match watched by every observer that the log does not hold yet.
 
     path: the log. A question whose answer it holds is not put again.
     on_start: called once everything is checked.   on_game, on_decision: told of every finished game and every new
         decision.
+    runner: what plays the games; a dry run (see `dry_run`) counts calls in its place.
     Raises: ConfigError, UnknownMind, JournalError, ModelError, and ValueError for players that cannot play, before any
         game starts; ModelError in the middle where no later call can succeed: what was played is in the log, and the
         same call goes on from there.
@@ -177,7 +184,7 @@ async def run(
     needed = {one.observer for one in planned if one.game_id not in past.over}
     matches = _Matches(config, deals, on_decision)
     asked = {observer: how for observer, how in models.items() if observer in needed}
-    return await run_games(path, past, begun, asked, planned, matches.play, on_start=on_start, on_game=on_game)
+    return await runner(path, past, begun, asked, planned, matches.play, on_start=on_start, on_game=on_game)
 
 
 def wording_name(legacy_decimals: bool) -> str:
@@ -214,12 +221,17 @@ class _Matches:
         scene = Scene(players, config.asking, config.legacy_iid, config.legacy_decimals)
         self.game = dealt_game(config.asking, scene.truth)
 
-    def _seat(self, session: Session, observer: str, labels: str, state: State) -> MindObserver | CheckedModel:
-        config = self.config
-        if observer in session.clients:
-            wording = config.wording(condition(observer, config).sections)
-            return CheckedModel(session.clients[observer], labels, config.asking, wording, config.max_attempts)
-        return MindObserver(_named(observer, config.legacy_decimals), self.game.view(state, 0))
+    def _seat(
+        self, session: Session, observer: str, labels: str, state: State
+    ) -> MindObserver | CheckedModel | StandIn:
+        config, view = self.config, self.game.view(state, 0)
+        if observer not in session.clients:
+            return MindObserver(_named(observer, config.legacy_decimals), view)
+        wording = config.wording(condition(observer, config).sections)
+        model = CheckedModel(session.clients[observer], labels, config.asking, wording, config.max_attempts)
+        if not session.stands_in:
+            return model
+        return StandIn(model, MindObserver(_named(STAND_IN, config.legacy_decimals), view))
 
     async def play(self, session: Session, planned: PlannedMatch) -> int:
         """Has one observer watch one match, or takes it from the log. Returns the number of answers that failed."""
