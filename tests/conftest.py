@@ -1,5 +1,6 @@
 """Shared fixtures. The packages are imported as installed: the repository's root must not shadow them."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -7,6 +8,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests compile much and compute little: without LLVM optimisations they take a fifth less. Not so benchmarks."""
+    if not any("benchmarks" in str(argument) for argument in config.args):
+        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 
 @pytest.fixture(scope="session")

@@ -734,6 +734,50 @@ def ask(**options: Any) -> None:
     sys.exit(1 if failed else 0)
 
 
+@main.group(short_help="Elicit what words mean to a language model.")
+def elicit() -> None:
+    """Ask language models outside any game for what the comparison with minds needs."""
+
+
+@elicit.command("lexicon")
+@click.argument("log", type=click.Path())
+@click.option(
+    "--model",
+    multiple=True,
+    help="Whom to ask, provider/name. Repeatable.  [default: the language models that encoded or decoded there]",
+)
+@click.option(
+    "--by",
+    "method",
+    type=click.Choice(["logprobs", "rating"]),
+    default="logprobs",
+    show_default=True,
+    help="Log-probabilities of a choice among the four keywords, or ratings of each from 0 to 100.",
+)
+@click.option(
+    "--orders",
+    default=4,
+    show_default=True,
+    help="In which the keywords are shown, a call each; with 4 every keyword stands once in every place.",
+)
+@click.option("--games", type=int, help="Recorded games whose hints are asked about, from the first.  [default: all]")
+@_questioning
+@_asking("rating")
+@click.option("--out", type=click.Path(), help="Folder of log and table.  [default: lexicon-METHOD, beside LOG]")
+def elicit_lexicon(**options: Any) -> None:
+    """Decrypto: which of its game's four keywords a model takes every hint of LOG to be about.
+
+    Every hint is asked about outside the game, once for each set of keywords. `otherminds compare LOG --lexicon
+    FOLDER/log.jsonl` then tells word meanings from reasoning. Written are log.jsonl and lexicon.csv. The same command
+    goes on where an earlier call was stopped. Exit code 1: an answer failed.
+    """
+    with _one_line_errors("stopped; the same command goes on where it stopped"):
+        from otherminds.tom.experiments.decrypto.lexicon import console as lexicon_console
+
+        failed = lexicon_console.elicit_lexicon(options.pop("log"), generation=_generation(options), **options)
+    sys.exit(1 if failed else 0)
+
+
 @main.group(short_help="Make boards that tell minds apart.")
 def boards() -> None:
     """Boards of a game that are made for a purpose, in files that say how."""
@@ -833,6 +877,14 @@ def identify_rps(**options: Any) -> None:
     is_flag=True,
     help="Decrypto: also each agent's depth, rationality and lexicon noise, and whether encoders use the secret; "
     "takes minutes.",
+)
+@click.option(
+    "--lexicon",
+    "lexica",
+    multiple=True,
+    type=click.Path(),
+    metavar="LOG",
+    help="Decrypto: a log of `otherminds elicit lexicon`; decoders are compared under it too. Repeatable.",
 )
 @click.option("--out", type=click.Path(), help="Folder of the report.  [default: beside the first log]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

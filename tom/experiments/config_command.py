@@ -2,7 +2,7 @@
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +98,7 @@ def _runner(experiment: Experiment, commands: list[click.Command]) -> Callable[.
             out = asked.pop("out")
         steps = list(zip(experiment.steps, commands, strict=True))
         said = {name for step, command in steps for name in values_of(step, command, experiment, out)}
-        failed, made = False, []
+        failed, made = False, list[Path]()
         for number, (step, command) in enumerate(steps, 1):
             own = {str(parameter.name) for parameter in command.params}
             values = values_of(step, command, experiment, out)
@@ -110,27 +110,27 @@ def _runner(experiment: Experiment, commands: list[click.Command]) -> Callable[.
                 told = f"{experiment.name}, step {number} of {len(commands)}: {' '.join(step.command)}"
                 click.secho(told, bold=True, err=True)
             if asked.get("dry_run") and (reason := _not_counted(command, values, made)):
-                click.echo(reason, err=True)
-                continue
-            failed |= _call(command, f"otherminds {' '.join(step.command)}", values)
+                click.echo(f"  {reason}", err=True)
+            else:
+                failed |= _call(command, f"otherminds {' '.join(step.command)}", values)
+            if "out" in values:
+                made.append(Path(values["out"]))
         if failed:
             context.exit(1)
 
     return run
 
 
-def _not_counted(command: click.Command, values: Mapping[str, Any], made: list[str]) -> str | None:
-    """Why a step is left out of a dry run; None where it is not. made: folders of the steps before; takes the step's."""
-    earlier = [*made]
-    made += [str(values["out"])] if "out" in values else []
+def _not_counted(command: click.Command, values: Mapping[str, Any], earlier: Sequence[Path]) -> str | None:
+    """Why a step is left out of a dry run; None where it is not. earlier: the folders of the steps before."""
     if "dry_run" not in {parameter.name for parameter in command.params}:
-        return "  it asks no language model, and is left out of a dry run"
+        return "it asks no language model, and is left out of a dry run"
     for parameter in command.params:
         if isinstance(parameter.type, click.Path) and parameter.name != "out":
             given = values.get(str(parameter.name)) or ()
             for path in map(Path, [given] if isinstance(given, str) else given):
                 if not path.exists() and any(path.is_relative_to(folder) for folder in earlier):
-                    return f"  it reads {path}, which an earlier step makes: it can be counted once that is there"
+                    return f"it reads {path}, which an earlier step makes: it can be counted once that is there"
     return None
 
 

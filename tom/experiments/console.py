@@ -198,12 +198,20 @@ def print_finished(finished: Finished, resumed: str, *, nothing_new: bool = Fals
         new = "; this run was complete, and nothing was played" if nothing_new else ""
         click.echo(f"  {finished.resumed_decisions} {resumed}{new}", err=err)
     for model, usage in finished.spent.items():
-        click.echo(f"  {model}: {usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written", err=err)
+        told = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
+        click.echo(f"  {model}\n    {told}", err=err)  # two lines: names may be long
     if finished.cost is not None and finished.spent:
         click.echo(f"  cost: ${finished.cost:,.4f} by --price", err=err)
 
 
-def compare_logs(logs: Sequence[Path], *, variant: str | None = None, profile: bool = False, **options: Any) -> None:
+def compare_logs(
+    logs: Sequence[Path],
+    *,
+    variant: str | None = None,
+    profile: bool = False,
+    lexica: Sequence[str] = (),
+    **options: Any,
+) -> None:
     """`otherminds compare`: as the game that the logs are of is compared.
 
     Raises: a ValueError for what the user can mend.
@@ -223,6 +231,10 @@ def compare_logs(logs: Sequence[Path], *, variant: str | None = None, profile: b
         raise ValueError(
             f"--profile: it tells depth, rationality and noise of players of Decrypto; these are of {game}"
         )
+    if game == "decrypto":
+        options["lexica"] = [Path(path) for path in lexica]
+    elif lexica:
+        raise ValueError(f"--lexicon {lexica[0]}: it is set beside decoders of Decrypto; these are of {game}")
     COMPARISONS[game](logs, **options)
     for log in logs:
         if not is_complete(log):
@@ -251,6 +263,7 @@ def _compare_decrypto(
     out: str | None,
     as_json: bool,
     profile: bool = False,
+    lexica: Sequence[Path] = (),
 ) -> None:
     if join is not None or every_option:
         asked = f"--join {join}" if join is not None else "--every-option"
@@ -260,7 +273,7 @@ def _compare_decrypto(
     vocabulary = load_vocabulary(keywords, vectors, hints_said(logs) if vectors else ())
     _check_meanings(minds, vocabulary)
     folder = report_folder(logs, out, as_json)
-    report(logs, vocabulary, folder, minds, lapse, as_json=as_json, profile=profile)
+    report(logs, vocabulary, folder, minds, lapse, as_json=as_json, profile=profile, lexica=lexica)
 
 
 COMPARISONS: dict[str, Callable[..., None]] = {
@@ -270,6 +283,7 @@ COMPARISONS: dict[str, Callable[..., None]] = {
     "rps-observer": _compared_in("rps.observers"),
     "colored-trails": _compared_in("colored_trails"),
     "decrypto-tasks": _compared_in("tasks"),
+    "decrypto-lexicon": _compared_in("decrypto.lexicon"),
 }
 """By the name of the game in a log's first line."""
 
@@ -283,13 +297,20 @@ def report(
     *,
     as_json: bool = False,
     profile: bool = False,
+    lexica: Sequence[Path] = (),
 ) -> None:
-    """Shadows the logs' decisions, prints the tables, and writes the report; no folder: nothing is written."""
+    """Shadows the logs' decisions, prints the tables, and writes the report; no folder: nothing is written.
+
+    lexica: logs of elicited lexica, under which decoders are compared too.
+    """
     from otherminds.tom.experiments.decrypto import profile as profiles
+    from otherminds.tom.experiments.decrypto.lexicon import compare as meanings
+    from otherminds.tom.experiments.decrypto.lexicon import console as lexicon_console
     from otherminds.tom.experiments.report import write_profiles, write_report
 
     games = read_games(logs, vocabulary)
     settings = Alternatives()
+    elicited = lexicon_console.read_lexica(lexica)
     minds = with_own_minds(minds, games)
     with progress_bar("shadowing every decision", sum(map(len, minds.values()))) as advance:
         rows, shadows = comparison.compare(games, vocabulary, minds, lapse=lapse, settings=settings, on_mind=advance)
@@ -297,6 +318,7 @@ def report(
         tables = comparison.outcomes(games)
         near = comparison.nearness(games, lexicon)
         who, tagged = kinds(games), tag_counts(games, error_tags(games, vocabulary, lexicon))
+    meant = meanings.compare_meanings(games, lexicon, logs, elicited, lapse) if lexica else []
     profiled, privileges = [], []
     if profile:
         with progress_bar("profiling every agent", profiles.shadows()) as advance:
@@ -312,6 +334,7 @@ def report(
             "nearness": [asdict(row) for row in near],
             "kinds": [kind._asdict() for kind in who],
             "error_tags": [asdict(row) for row in tagged],
+            "meanings": [asdict(row) for row in meant],
             "profiles": [asdict(row) for row in profiled],
             "privileges": [asdict(row) for row in privileges],
         }
@@ -326,6 +349,8 @@ def report(
             from otherminds.tom.experiments.decrypto.console import print_profiles
 
             print_profiles(profiled, privileges)
+        if lexica:
+            lexicon_console.print_meanings(meant, lapse)
     if folder is None:
         return
     written = write_report(
@@ -333,6 +358,8 @@ def report(
     )
     if profile:
         written += write_profiles(folder, profiled, privileges)
+    if lexica:
+        written += lexicon_console.write_meanings(folder, meant)
     for path in written:
         click.echo(f"wrote {path}", err=as_json)
 

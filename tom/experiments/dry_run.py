@@ -121,10 +121,11 @@ def sampled(games: Sequence[Any], pattern: Pattern, most: int | None) -> list[tu
 
 
 def by_model(clients: Iterable[CountingClient]) -> dict[str, Calls]:
-    """What was counted, by provider/name: a model that sits as several agents is one."""
+    """What was counted, by provider/name, which may sit as several agents; without those that are not asked."""
     found: dict[str, Calls] = {}
     for client in clients:
-        found[client.model] = found.get(client.model, Calls()).plus(client.calls)
+        if client.calls.count:
+            found[client.model] = found.get(client.model, Calls()).plus(client.calls)
     return found
 
 
@@ -186,7 +187,7 @@ def _cases(model: str, calls: Calls, estimate: Estimate) -> list[Row]:
         for case, answers, used in (
             ("expected", count, calls.expected),
             ("longest answers", count, calls.longest),
-            (f"all {attempts} attempts used up", attempts * count, calls.attempted(attempts)),
+            (f"every attempt ({attempts}) used up", attempts * count, calls.attempted(attempts)),
         )
     ]
 
@@ -232,8 +233,8 @@ def show_estimate(
     """
     estimate = asyncio.run(estimated(run, pattern, settings.max_attempts))
     notes = [
-        "Tokens: a quarter of the characters. Expected: answers of usual length, one each;",
-        "thinking, where it is asked for, a quarter of the limit. Nothing was asked or written.",
+        "Tokens read: a quarter of the characters. Expected: one answer each, of usual length;",
+        "thinking, where there is any, a quarter of the limit. Nothing was asked or written.",
     ]
     if estimate.played < estimate.games:
         notes.append(f"Scaled up from {estimate.played:,} of {estimate.games:,} games with language models.")

@@ -203,9 +203,7 @@ def decision_of(line: journal.Decision) -> Decision:
     return Decision(action, past_attempts(line), line.log_probability, line.probabilities)
 
 
-def stand_in(
-    minds: dict[tuple[str, Role], MindAgent], role: Role, vocabulary: Vocabulary, spare: int
-) -> MindAgent:
+def stand_in(minds: dict[tuple[str, Role], MindAgent], role: Role, vocabulary: Vocabulary, spare: int) -> MindAgent:
     """The mind that sits in a language model's place. minds: those that there are; it is added to them."""
     name = STAND_INS[role]
     if (name, role) not in minds:

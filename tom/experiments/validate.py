@@ -15,6 +15,7 @@ from otherminds.games.reference import rules as reference_rules
 from otherminds.games.rps import observation
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.colored_trails import records as negotiations
+from otherminds.tom.experiments.decrypto.lexicon import records as lexica
 from otherminds.tom.experiments.logs import LogRules, Made, game_of, read_log
 from otherminds.tom.experiments.records import CODE_INDEX, DECRYPTO
 from otherminds.tom.experiments.reference import records as reference
@@ -126,6 +127,12 @@ def _tasks(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> Playe
     return Played(last, over, {"ending": tasks.Ending.ASKED.name.lower(), "turns": turns if over else last})
 
 
+def _lexicon(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> Played:
+    del config
+    whole = len(made) == len(deal.deal["hints"])
+    return Played(len(made), whole, {"ending": lexica.Ending.ASKED.name.lower(), "turns": len(made)})
+
+
 GAMES: dict[str, tuple[LogRules, Callable[..., Played]]] = {
     "decrypto": (DECRYPTO, _decrypto),
     "reference": (reference.REFERENCE, _reference),
@@ -133,6 +140,7 @@ GAMES: dict[str, tuple[LogRules, Callable[..., Played]]] = {
     watched.GAME: (watched.OBSERVER, _observer),
     negotiations.GAME: (negotiations.COLORED_TRAILS, _colored_trails),
     tasks.GAME: (tasks.TASK_RULES, _tasks),
+    lexica.GAME: (lexica.LEXICON_RULES, _lexicon),
 }
 """By the name in the log's first line: what its lines must be, and what (deal, decisions, config) gives."""
 

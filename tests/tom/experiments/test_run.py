@@ -453,7 +453,7 @@ WRONG = {
     "temperature": (["--temperature", "9"], "temperature"),
     "no lapse": (["--lapse", "0"], "--lapse 0"),
     "lapse": (["--lapse", "1.5"], "--lapse 1.5"),
-    "lapse is no number": (["--lapse", "nan"], "--lapse nan"),
+    "lapse is no number": (["--lapse", "nan"], "'--lapse': nan is no finite number"),
     "unknown shadow": (["--minds", "decoder=nobody"], "'nobody' is no mind for the decoder"),
     "shadow's role": (["--minds", "judge=literal"], "judge"),
     "no shadow": (["--minds", "decoder="], "at least one mind"),

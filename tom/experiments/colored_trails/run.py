@@ -51,7 +51,6 @@ from otherminds.tom.minds.colored_trails.fast import faster
 from otherminds.tom.minds.colored_trails.registry import named_negotiator, names
 from otherminds.tom.minds.spec import UnknownMind
 
-
 STAND_IN = "order1"
 """The mind that sits in the place of a language model in a dry run."""
 

@@ -199,5 +199,3 @@ def _row(
         shared_beta=best[0],
         own_beta=best[1],
     )
-
-

@@ -3,7 +3,8 @@
 import asyncio
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from otherminds.tom.experiments.console import (
 from otherminds.tom.experiments.decrypto.lexicon.compare import OwnMeaning
 from otherminds.tom.experiments.decrypto.lexicon.records import Association, associations, read_log
 from otherminds.tom.experiments.decrypto.lexicon.run import LexiconSettings, elicit, planned_lexica
+from otherminds.tom.experiments.dry_run import show_estimate
 from otherminds.tom.experiments.records import read_log as read_recording
 from otherminds.tom.experiments.report import write_csv
 from otherminds.tom.llm.client import GenerationSettings
@@ -59,6 +61,7 @@ def elicit_lexicon(
     max_attempts: int,
     out: str | None,
     as_json: bool,
+    dry_run: bool,
 ) -> bool:
     """`otherminds elicit lexicon`. Returns whether an answer failed.
 
@@ -79,7 +82,16 @@ def elicit_lexicon(
     recording = Path(log)
     folder = Path(out) if out else recording.parent / f"lexicon-{method}"
     check_folder(folder)
-    total = sum(len(plan.hints) for plan in planned_lexica(read_recording(recording), settings))
+    planned = planned_lexica(read_recording(recording), settings)
+    if dry_run:
+        show_estimate(
+            partial(elicit, recording, folder / LOG, settings),
+            lambda plan: plan.game_id,  # every question is known
+            replace(settings, max_attempts=1) if method == "logprobs" else settings,
+            as_json=as_json,
+        )
+        return False
+    total = sum(len(plan.hints) for plan in planned)
     told = f"{total} hints, each asked about {orders} time{'s' * (orders > 1)}; log {folder / LOG}"
     with progress_bar("eliciting", total) as advance:
         finished = asyncio.run(

@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from otherminds.tom.experiments.decrypto.lexicon.records import (
 from otherminds.tom.experiments.decrypto.settings import generation_json, same_settings
 from otherminds.tom.experiments.logs import Log
 from otherminds.tom.experiments.model_agents import ModelAgent, read_model_agent, split_options
+from otherminds.tom.experiments.running import Asked as AskedModel
 from otherminds.tom.experiments.running import (
     Finished,
     Session,
@@ -42,8 +43,8 @@ from otherminds.tom.experiments.running import (
     read_past,
     run_games,
 )
-from otherminds.tom.experiments.running import Asked as AskedModel
 from otherminds.tom.llm.client import Client, GenerationSettings, ModelError
+from otherminds.tom.llm.counting import Counted
 from otherminds.tom.llm.elicitation import Distribution, by_logprobs
 from otherminds.tom.llm.families import family_of
 from otherminds.tom.llm.parsing import find_object
@@ -141,11 +142,12 @@ async def elicit(
     *,
     on_start: Callable[[Sequence[Planned]], None] | None = None,
     on_hint: Callable[[], None] | None = None,
+    runner: Callable[..., Awaitable[Finished]] = run_games,
 ) -> Finished:
     """Asks about every hint that the log at `path` does not hold yet.
 
     recording: a log of Decrypto.   on_start: called with the plan once everything is checked.   on_hint: of every hint,
-    also those that the log holds already.
+    also those that the log holds already.   runner: what plays the games; a dry run counts calls in its place.
     Raises: ConfigError, JournalError, ModelError before anything is asked; ModelError in the middle where no later
         call can succeed, or no log-probabilities come: the same call goes on from there.
     """
@@ -170,7 +172,7 @@ async def elicit(
     async def play(session: Session, plan: Planned) -> int:
         return await _ask_all(session, plan, models[plan.agent], settings, on_hint or (lambda: None))
 
-    return await run_games(
+    return await runner(
         path,
         past,
         header(GAME, config, recorded.begun.vocabulary if recorded.begun else ""),
@@ -215,7 +217,10 @@ async def _ask_all(
     failed = sum(line.action is None for line in before.values())
     for turn, hint in enumerate(plan.hints):
         if (turn, Asked.ASSOCIATION) not in before:
-            line = await _ask(session.clients[plan.agent], plan, turn, hint, model, settings)
+            try:
+                line = await _ask(session.clients[plan.agent], plan, turn, hint, model, settings)
+            except Counted:  # in a dry run nobody answers
+                continue
             session.writer.write(line)
             failed += line.action is None
         tell()
@@ -243,9 +248,13 @@ async def _ask(
     seed = question_seed(settings.seed, plan.keywords, hint)
     shown = orders(seed, settings.orders)
     how = {"logprobs": _by_logprobs, "rating": partial(_by_rating, max_attempts=settings.max_attempts)}[settings.method]
-    answers: list[Answered] = await asyncio.gather(
-        *(how(client, hint, plan.keywords, order, model.wording.persona, seed) for order in shown)
+    outcomes = await asyncio.gather(
+        *(how(client, hint, plan.keywords, order, model.wording.persona, seed) for order in shown),
+        return_exceptions=True,  # calls under way are waited for, and counted
     )
+    if raised := [outcome for outcome in outcomes if isinstance(outcome, BaseException)]:
+        raise raised[0]
+    answers = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
     attempts = tuple(attempt for answer in answers for attempt in answer.attempts)
     found = [answer.associations for answer in answers if answer.associations is not None]
     whole = None if len(found) < len(answers) else mean_association(found, settings.method)
@@ -326,9 +335,7 @@ def log_probabilities(found: Distribution) -> tuple[float, ...]:
         if len(place) < len(found.options):
             raise ValueError(f"the server lists {len(place)} tokens, {', '.join(found.unseen)} not among them")
         bound = math.exp(min(log_p for _, log_p in place))
-        masses = [
-            bound if option in found.unseen else mass for option, mass in zip(found.options, masses, strict=True)
-        ]
+        masses = [bound if option in found.unseen else mass for option, mass in zip(found.options, masses, strict=True)]
     if min(masses) <= 0:
         raise ValueError("an option's token has probability 0, which has no logarithm")
     return _normalised([math.log(mass) for mass in masses])
