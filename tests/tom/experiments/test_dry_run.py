@@ -137,6 +137,7 @@ def test_games_that_are_alike_are_sampled(server, tiny, tmp_path):
     assert table_pattern(("literal:vectors=my/words.txt", "rational")) is None
 
 
+@pytest.mark.slow
 def test_observers_are_counted_as_they_are_asked(server, tmp_path):
     config = rps_config.validated(
         player1="N", player2="Y", observers=("frequency", MODEL), matches=2, rounds=12, warmup=2, every=4, history=5,
@@ -149,6 +150,7 @@ def test_observers_are_counted_as_they_are_asked(server, tmp_path):
     assert same(estimate, server) and estimate.calls[MODEL].count == 2 * 3
 
 
+@pytest.mark.slow
 def test_negotiations_are_counted(server, tmp_path):
     def propose(request):
         answer = filled_in(request["response_format"]["json_schema"]["schema"])
@@ -257,6 +259,7 @@ SHORT = ["--rounds", "12", "--warmup", "2", "--every", "4", "--history", "5"]
 ASKED = ["--model", MODEL, "--base-url", NOBODY, "--price", "2,8", "--token-limit", "100"]
 
 
+@pytest.mark.slow
 def test_every_command_counts_and_writes_nothing(tiny_files, recording, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = [part for name, path in tiny_files.items() for part in (f"--{name}", path)]
