@@ -651,7 +651,7 @@ def import_decrypto(**options: Any) -> None:
     """Decrypto: recorded games of people, from the JSON file of the published benchmark.
 
     Keywords, codes, hints and guesses become a log as they are; a guess that is no code is a failed answer. Play that
-    went on after a loss stays in the log, and counts for no table.
+    went on after a loss stays in the log; the table here counts up to the loss.
     """
     with _one_line_errors():
         from otherminds.tom.experiments.decrypto import console as decrypto_console

@@ -50,6 +50,7 @@ async def ask(
         if failure == "call" or number + 1 == max_attempts:
             tell(f"{client.model}: no valid answer in {number + 1} of {max_attempts} attempts ({error})")
             return Decision(None, tuple(attempts))
+        short = short and failure != "cut"  # it may reason unseen after all
         chat += [
             {"role": "assistant", "content": answer.text[:LONGEST_ECHO] or "(nothing)"},
             {"role": "user", "content": f"That is no valid answer: {error}. Answer again."},

@@ -1,7 +1,6 @@
 """What comes of a call of a language model, read from whatever a server sent."""
 
 import json
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +43,8 @@ def read_reply(content: bytes) -> dict[str, Any]:
         body = json.loads(content)
         usage = body.get("usage") or {}
         tokens = {name: int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")}
+        hidden = int(usage.get("total_tokens") or 0) - tokens["prompt_tokens"]  # some leave reasoning out of the output
+        tokens["completion_tokens"] = max(tokens["completion_tokens"], hidden)
         if body.get("error"):  # some gateways report failures with status 200
             return {"error": f"the server reports {json.dumps(body['error'])}", **tokens}
         choice = body["choices"][0]
@@ -69,6 +70,10 @@ def _text(content: Any) -> str:
     return content.encode(errors="replace").decode() if isinstance(content, str) else ""
 
 
+HIGHEST_LOG_P = 1e-3
+"""Rounding of a server may leave a certain token a little above 0."""
+
+
 def _logprobs(given: Any) -> Logprobs | None:
     """The alternatives at every place; a place without any holds the token itself."""
     places = given.get("content") if isinstance(given, dict) else None
@@ -78,7 +83,7 @@ def _logprobs(given: Any) -> Logprobs | None:
         tuple(
             (_text(one.get("token")), float(one["logprob"]))
             for one in place.get("top_logprobs") or [place]
-            if not math.isnan(float(one["logprob"]))
+            if float(one["logprob"]) <= HIGHEST_LOG_P  # no NaN, and nothing that is no log-probability
         )
         for place in places
     )

@@ -271,7 +271,7 @@ class Client:
         try:
             async with asyncio.timeout(patience):
                 reply = await self._api.chat.completions.with_raw_response.create(**request)
-            fields = read_reply(reply.http_response.content)
+            fields = read_reply(self.endpoint.without_key(reply.http_response.content))
             if fields.get("error"):
                 fields["error"] = self.endpoint.redact(fields["error"])
             return Answer(attempts=_retry(reply.http_request) + 1, **fields)
@@ -318,7 +318,7 @@ async def open_client(
     model: str,
     base_url: str | None = None,
     settings: GenerationSettings | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
     account: Account | None = None,
 ) -> AsyncIterator[Client]:
     """A client for `provider/name`, closed in the end; `local/...` runs in this process meanwhile.
@@ -328,7 +328,7 @@ async def open_client(
     Raises: ModelError for an unknown provider, a bad URL, a missing key, price or package.
     """
     settings = settings or GenerationSettings()
-    endpoint = resolve(model, base_url, environ)
+    endpoint = resolve(model, base_url, os.environ if environ is None else environ)
     if endpoint.base_url is not None:
         async with Client(endpoint, settings, account) as client:
             yield client

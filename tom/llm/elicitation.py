@@ -131,9 +131,10 @@ async def by_logprobs(
     )
     if answer.error is not None:
         return failed(error=answer.error, attempts=(attempt_of(answer, "call", answer.error),))
-    if answer.logprobs is None:
+    places = [place for place in answer.logprobs or () if place]
+    if not places:
         return failed(error=none, attempts=(attempt_of(answer, "invalid", none),))
-    place = next((place for place in answer.logprobs if place[0][0].strip()), answer.logprobs[0])
+    place = next((place for place in places if place[0][0].strip()), places[0])
     masses = dict.fromkeys(labels, 0.0)
     seen = set()
     for token, log_p in place:

@@ -57,6 +57,10 @@ class Endpoint:
         """host:port, for messages."""
         return address(self.base_url)
 
+    def without_key(self, content: bytes) -> bytes:
+        """What a server sent, without the key that it may echo."""
+        return content.replace(self.key.encode(), b"***") if len(self.key) >= SHORTEST_SECRET else content
+
     def redact(self, text: str, limit: int = 300) -> str:
         """`text` as one short line without the key."""
         if len(self.key) >= SHORTEST_SECRET:
@@ -127,5 +131,9 @@ def _check_url(base_url: str, variable: str) -> None:
         raise ModelError("the base URL cannot be read; it must look like http://127.0.0.1:8000/v1") from None
     if url.username is not None or url.password is not None:
         raise ModelError(f"the base URL of {url.hostname} must hold no user or password; set {variable}")
+    if url.query or url.fragment:
+        raise ModelError(
+            f"the base URL of {url.hostname} must end in its path, without ? and #; set {variable} for a key"
+        )
     if not valid:
         raise ModelError(f"base URL {base_url!r} is no http(s) address, such as http://127.0.0.1:8000/v1")

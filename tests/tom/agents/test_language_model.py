@@ -134,6 +134,14 @@ def test_a_users_token_limit_holds(fake_server):
     assert fake_server.requests[0]["max_tokens"] == 77
 
 
+def test_an_answer_that_was_cut_short_is_asked_again_with_room(fake_server, fake_completion):
+    """A model that is not known to reason unseen may do so: the schema's short limit goes, for the next attempts."""
+    fake_server.script = [fake_completion("", "length"), GOOD]
+    decision = decide(fake_server)
+    assert decision.action is not None and decision.attempts[0].failure == "cut"
+    assert [request["max_tokens"] for request in fake_server.requests] == [128, 1024]
+
+
 BAD_THEN_GOOD = (Attempt("I guess", "no JSON", "invalid"), Attempt("x" * 3000, "cut off", "cut"), Attempt(GOOD))
 NEVER = (Attempt("", "it was empty", "empty"), Attempt("I guess", "no JSON", "invalid"))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import inspect
 import logging
 import socket
 import subprocess
@@ -337,3 +338,36 @@ def test_importing_costs_nothing():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_environment_stands_in_no_signature(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-seen")
+    assert "sk-not" not in str(inspect.signature(open_client))
+
+
+def test_a_base_url_holds_no_query():
+    with pytest.raises(ModelError, match="without \\? and #"):
+        resolve("vllm/x", "http://127.0.0.1:1/v1?api-key=secret-of-mine", {})
+
+
+def test_a_key_that_a_server_echoes_is_no_part_of_the_answer(fake_server, fake_completion):
+    fake_server.script = [fake_completion("your key is sk-echoed-123456, thanks", reasoning_content="sk-echoed-123456")]
+
+    async def ask():
+        environ = {"VLLM_API_KEY": "sk-echoed-123456"}
+        async with open_client("vllm/x", fake_server.url, GenerationSettings(), environ=environ) as client:
+            return await client.chat([{"role": "user", "content": "hello"}])
+
+    answer = asyncio.run(ask())
+    assert answer.text == "your key is ***, thanks" and answer.reasoning == "***"
+
+
+def test_reasoning_that_a_server_leaves_out_of_the_output_is_counted(fake_server, fake_completion):
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 900}
+    fake_server.script = [fake_completion("yes") | {"usage": usage}]
+
+    async def ask():
+        async with open_client("vllm/x", fake_server.url, environ={}) as client:
+            return await client.chat([{"role": "user", "content": "hello"}])
+
+    assert asyncio.run(ask()).completion_tokens == 890

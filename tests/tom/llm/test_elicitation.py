@@ -97,6 +97,13 @@ def test_a_blank_first_token_is_passed_over(fake_server, fake_completion):
     assert elicit(fake_server, by_logprobs).probabilities == (0.0, 0.0, 1.0)
 
 
+@pytest.mark.parametrize("log_p", [float("nan"), 1000.0, float("inf")])
+def test_numbers_that_are_no_log_probabilities_are_none(fake_server, fake_completion, log_p):
+    fake_server.script = [answer_of(fake_completion, [("B", log_p)])]
+    found = elicit(fake_server, by_logprobs)
+    assert found.probabilities is None and "gives no log-probabilities" in found.error
+
+
 def test_a_model_that_names_no_letter_has_no_distribution(fake_server, fake_completion):
     fake_server.script = [answer_of(fake_completion, logs(the=0.5, I=0.3))]
     found = elicit(fake_server, by_logprobs)
