@@ -313,6 +313,7 @@ out = "{out}/compared"
 """
 
 
+@pytest.mark.slow
 def test_an_experiment_counts_the_steps_that_it_can(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text(STEPS)

@@ -52,7 +52,7 @@ def test_every_game_takes_the_same_options(monkeypatch, game):
     [
         (["--price", "1"], "price='1'"),
         (["--token-limit", "0"], "token_limit=0"),
-        (["--cost-limit", "nan"], "cost_limit=nan"),
+        (["--cost-limit", "nan"], "nan is no finite number"),
         (["--max-retries", "-1"], "max_retries=-1"),
     ],
 )
