@@ -12,6 +12,8 @@ from otherminds.tom.llm.parsing import Parsed
 MAX_TOKENS_CONSTRAINED = 128  # an answer held to a schema needs about 30, white space included
 LONGEST_ECHO = 1000  # characters of a failed answer that are shown to the model again
 SEEDS = 2**31
+NOTHING = "(nothing)"
+"""Stands in a chat for an answer without a text."""
 
 
 async def ask(
@@ -51,11 +53,16 @@ async def ask(
             tell(f"{client.model}: no valid answer in {number + 1} of {max_attempts} attempts ({error})")
             return Decision(None, tuple(attempts))
         short = short and failure != "cut"  # it may reason unseen after all
-        chat += [
-            {"role": "assistant", "content": answer.text[:LONGEST_ECHO] or "(nothing)"},
-            {"role": "user", "content": f"That is no valid answer: {error}. Answer again."},
-        ]
+        chat += complained(answer.text, error)
     raise ValueError(f"max_attempts={max_attempts} must be at least 1")
+
+
+def complained(text: str, error: str | None) -> list[dict[str, str]]:
+    """A failed answer in a chat, and what is said of it."""
+    return [
+        {"role": "assistant", "content": text[:LONGEST_ECHO] or NOTHING},
+        {"role": "user", "content": f"That is no valid answer: {error}. Answer again."},
+    ]
 
 
 def _judge(answer: Answer, find: Callable[[str], Parsed]) -> tuple[Any, str | None, str | None]:

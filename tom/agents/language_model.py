@@ -8,14 +8,14 @@ from typing import Literal
 
 from otherminds.games.decrypto import text
 from otherminds.games.decrypto.rules import Observation, Role
-from otherminds.tom.agents.asking import LONGEST_ECHO, ask
+from otherminds.tom.agents.asking import ask, complained
 from otherminds.tom.agents.base import Attempt, Decision
 from otherminds.tom.llm.client import Client
 from otherminds.tom.llm.parsing import find_answer
 
 Context = Literal["turns", "chat"]
 Errors = Literal["kept", "cut"]
-NOTHING, NO_VALID_ANSWER = "(nothing)", "(no valid answer)"
+NO_VALID_ANSWER = "(no valid answer)"
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,5 @@ def said_to_a_request(attempts: Sequence[Attempt], errors: Errors) -> list[dict[
         if attempt.error is None:
             messages.append({"role": "assistant", "content": attempt.text})
         else:
-            messages.append({"role": "assistant", "content": attempt.text[:LONGEST_ECHO] or NOTHING})
-            messages.append({"role": "user", "content": f"That is no valid answer: {attempt.error}. Answer again."})
+            messages += complained(attempt.text, attempt.error)
     return messages[:-1] if messages and messages[-1]["role"] == "user" else messages

@@ -96,12 +96,14 @@ def _runner(experiment: Experiment, commands: list[click.Command]) -> Callable[.
         out = experiment.out
         if out is not None and "out" in asked:
             out = asked.pop("out")
-        steps = list(zip(experiment.steps, commands, strict=True))
-        said = {name for step, command in steps for name in values_of(step, command, experiment, out)}
+        steps = [
+            (step, command, values_of(step, command, experiment, out))
+            for step, command in zip(experiment.steps, commands, strict=True)
+        ]
+        said = {name for *_, values in steps for name in values}
         failed, made = False, list[Path]()
-        for number, (step, command) in enumerate(steps, 1):
+        for number, (step, command, values) in enumerate(steps, 1):
             own = {str(parameter.name) for parameter in command.params}
-            values = values_of(step, command, experiment, out)
             values |= {name: asked[name] for name in own & asked.keys() if name in values or name not in said}
             if step.command[0] == IMPORT and (Path(values["out"]) / LOG).exists():
                 click.echo(f"{experiment.name}: {Path(values['out']) / LOG} is there already", err=True)

@@ -108,7 +108,7 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
     Raises: a ValueError for what the user can mend, before anything is played or written.
     """
     for name in ("seeds", "episodes"):
-        _check_count(f"--{name}", options[name])
+        check_count(f"--{name}", options[name])
     named_agents = {role: split_agents(text or "") for role, text in asked.items()}
     for role, text in asked.items():
         if text is not None and not named_agents[role]:
@@ -204,14 +204,18 @@ def print_finished(finished: Finished, resumed: str, *, nothing_new: bool = Fals
         click.echo(f"  cost: ${finished.cost:,.4f} by --price", err=err)
 
 
-def compare_logs(
-    logs: Sequence[Path],
-    *,
-    variant: str | None = None,
-    profile: bool = False,
-    lexica: Sequence[str] = (),
-    **options: Any,
-) -> None:
+OF_ONE_GAME = {
+    "variant": ("colored-trails", "--variant {value}: only minds of Colored Trails come in variants; leave it out"),
+    "profile": (
+        "decrypto",
+        "--profile: it tells depth, rationality and noise of players of Decrypto; these are of {game}",
+    ),
+    "lexica": ("decrypto", "--lexicon {value[0]}: it is set beside decoders of Decrypto; these are of {game}"),
+}
+"""Options of `compare` that one game takes, by name: the game, and what is said to logs of another."""
+
+
+def compare_logs(logs: Sequence[Path], **options: Any) -> None:
     """`otherminds compare`: as the game that the logs are of is compared.
 
     Raises: a ValueError for what the user can mend.
@@ -221,20 +225,9 @@ def compare_logs(
         told = " and ".join(f"{log} of {game!r}" for game, log in games.items())
         raise ValueError(f"{told}: logs of one game are compared at a time (rps: moves; rps-observer: who watched)")
     game = next(iter(games))
-    if game == "colored-trails":
-        options["variant"] = variant
-    elif variant is not None:
-        raise ValueError(f"--variant {variant}: only minds of Colored Trails come in variants; leave it out")
-    if game == "decrypto":
-        options["profile"] = profile
-    elif profile:
-        raise ValueError(
-            f"--profile: it tells depth, rationality and noise of players of Decrypto; these are of {game}"
-        )
-    if game == "decrypto":
-        options["lexica"] = [Path(path) for path in lexica]
-    elif lexica:
-        raise ValueError(f"--lexicon {lexica[0]}: it is set beside decoders of Decrypto; these are of {game}")
+    for name, (owner, refused) in OF_ONE_GAME.items():
+        if game != owner and (value := options.pop(name, None)):
+            raise ValueError(refused.format(value=value, game=game))
     COMPARISONS[game](logs, **options)
     for log in logs:
         if not is_complete(log):
@@ -263,7 +256,7 @@ def _compare_decrypto(
     out: str | None,
     as_json: bool,
     profile: bool = False,
-    lexica: Sequence[Path] = (),
+    lexica: Sequence[str] = (),
 ) -> None:
     if join is not None or every_option:
         asked = f"--join {join}" if join is not None else "--every-option"
@@ -273,7 +266,8 @@ def _compare_decrypto(
     vocabulary = load_vocabulary(keywords, vectors, hints_said(logs) if vectors else ())
     _check_meanings(minds, vocabulary)
     folder = report_folder(logs, out, as_json)
-    report(logs, vocabulary, folder, minds, lapse, as_json=as_json, profile=profile, lexica=lexica)
+    own = [Path(path) for path in lexica]
+    report(logs, vocabulary, folder, minds, lapse, as_json=as_json, profile=profile, lexica=own)
 
 
 COMPARISONS: dict[str, Callable[..., None]] = {
@@ -478,9 +472,9 @@ def simulate_decrypto(
             raise ValueError(f"--{role.name.lower()}: name at least one mind")
         for spec in specs:
             named(spec, role)
-    _check_count("--games", games)
+    check_count("--games", games)
     if chunk is not None:
-        _check_count("--chunk", chunk)
+        check_count("--chunk", chunk)
     vocabulary = load_vocabulary(keywords, vectors)
     _check_meanings(dict(zip(Role, lists, strict=True)), vocabulary)
     summaries = []
@@ -567,7 +561,8 @@ def _check_meanings(minds: dict[Role, Sequence[str]], vocabulary: Vocabulary) ->
                 model.make_params(make_lexicon(own_vocabulary(model, vocabulary)))
 
 
-def _check_count(option: str, count: int) -> None:
+def check_count(option: str, count: int) -> None:
+    """Raises: ValueError for a count below 1."""
     if count < 1:
         raise ValueError(f"{option} {count}: at least 1")
 

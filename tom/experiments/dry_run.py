@@ -19,7 +19,7 @@ from rich.text import Text
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.console import progress_bar, show, table_of
 from otherminds.tom.experiments.logs import Log
-from otherminds.tom.experiments.model_agents import split_options
+from otherminds.tom.experiments.model_agents import is_model, split_options
 from otherminds.tom.experiments.running import Asked, Finished, Session, spent_before
 from otherminds.tom.llm.accounts import Limits, Usage
 from otherminds.tom.llm.counting import Calls, CountingClient, counting_client
@@ -134,13 +134,9 @@ def table_pattern(agents: Sequence[str]) -> Hashable:
 
     Returns: None where all are minds.
     """
-    if not any(map(_is_model, agents)):
+    if not any(map(is_model, agents)):
         return None
-    return tuple(_without_wordings(agent) if _is_model(agent) else agent for agent in agents)
-
-
-def _is_model(agent: str) -> bool:
-    return "/" in agent.partition("=")[0]
+    return tuple(_without_wordings(agent) if is_model(agent) else agent for agent in agents)
 
 
 def _without_wordings(agent: str) -> Hashable:

@@ -43,6 +43,21 @@ class ModelAgent:
     generation: GenerationSettings
 
 
+def is_model(written: str) -> bool:
+    """Whether an agent is written as provider/name, whatever options follow."""
+    return "/" in written.partition("=")[0]
+
+
+def read_asked(written: str, role: Role, generation: GenerationSettings) -> ModelAgent:
+    """A language model that is asked about recorded games in a role; see `read_model_agent`.
+
+    Raises: ConfigError also for what is not written as provider/name.
+    """
+    if not is_model(written):
+        raise ConfigError(f"--model {written!r}: write provider/name, such as openai/gpt-4o or local/smollm2")
+    return read_model_agent(written, role, generation=generation)
+
+
 def read_model_agent(
     written: str,
     role: Role,

@@ -1,6 +1,6 @@
 """A log of Decrypto as arrays: every game's deal and actions, ready to be stepped and shadowed again."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -58,14 +58,15 @@ def hints_said(paths: Iterable[Path]) -> set[str]:
 
     Raises: JournalError as `read_log`.
     """
-    return {
-        hint
-        for path in paths
-        for made in read_log(path).decisions.values()
-        for (_, role), line in made.items()
-        if role == Role.ENCODER
-        for hint in line.action or ()
-    }
+    return {hint for path in paths for hint in _hints(read_log(path).decisions.values())}
+
+
+def _hints(games: Iterable[Made]) -> Iterator[str]:
+    """All hints, in the order in which they were said."""
+    for made in games:
+        for (_, role), line in made.items():
+            if role == Role.ENCODER:
+                yield from line.action or ()
 
 
 class GameArrays(NamedTuple):
@@ -113,13 +114,7 @@ def read_games(paths: Iterable[Path], vocabulary: Vocabulary) -> Games:
         endings |= {game_id: line.ending for game_id, line in log.over.items()}
     if not decisions:
         raise journal.JournalError(f"{', '.join(map(str, read))}: no decision in this log; nothing was played yet")
-    heard = dict.fromkeys(
-        hint
-        for made in decisions.values()
-        for (_, role), line in made.items()
-        if role == Role.ENCODER
-        for hint in line.action or ()
-    )
+    heard = dict.fromkeys(_hints(decisions.values()))
     words = Words(vocabulary, spare=len(heard))
     for text in heard:
         words.row(text)

@@ -21,7 +21,7 @@ from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError, DecryptoConfig, validated
 from otherminds.tom.experiments.driver import Played, play
 from otherminds.tom.experiments.logs import Log
-from otherminds.tom.experiments.model_agents import ModelAgent, read_model_agent
+from otherminds.tom.experiments.model_agents import ModelAgent, is_model, read_model_agent
 from otherminds.tom.experiments.records import CODE_INDEX, DECRYPTO
 from otherminds.tom.experiments.running import (
     UNANSWERED,
@@ -114,7 +114,7 @@ def _model_agents(config: DecryptoConfig) -> dict[tuple[str, Role], ModelAgent]:
         for agent in agents:
             if is_mind(agent, role):
                 named(agent, role)
-            elif "/" in agent.partition("=")[0]:
+            elif is_model(agent):
                 models[agent, role] = read_model_agent(agent, role, config.personas, config.generation)
             else:
                 known = ", ".join(MINDS[role])

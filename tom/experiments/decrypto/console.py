@@ -14,6 +14,7 @@ from otherminds.games.decrypto.rules import Role
 from otherminds.tom.experiments.console import (
     LOG,
     TOKENS,
+    check_count,
     check_folder,
     number,
     print_finished,
@@ -90,8 +91,7 @@ def replay_log(
 
     Raises: a ValueError for what the user can mend, before anything is played or written.
     """
-    if max_attempts < 1:
-        raise ValueError(f"--max-attempts {max_attempts}: at least 1")
+    check_count("--max-attempts", max_attempts)
     asked = [(Role.DECODER, decoder), (Role.INTERCEPTOR, interceptor)]
     settings = ReplaySettings(
         replaced=replaced_by([(role, split_agents(agents or "")) for role, agents in asked]),

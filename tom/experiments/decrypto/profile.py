@@ -23,6 +23,7 @@ from jaxtyping import Array, Float, Int
 from otherminds.games.decrypto.rules import CODES, Role, begin, guess, observe, view
 from otherminds.games.decrypto.vocabulary import Vocabulary
 from otherminds.inference.logspace import log_normalize
+from otherminds.inference.resampling import clustered_mean
 from otherminds.tom.experiments.compare import (
     ALTERNATIVES,
     LAPSE,
@@ -288,8 +289,6 @@ def _interval(grid: Sequence[float], p: Float[np.ndarray, " N"], mode: int) -> I
 
 
 def _privilege(games: Games, agent: str, fair: Scores, informed: Scores) -> list[Privilege]:
-    from otherminds.inference.resampling import clustered_mean
-
     scored, failed, _ = decided(games, Role.ENCODER, agent)
     there = scored | failed
     if not scored.any():

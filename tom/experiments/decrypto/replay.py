@@ -6,7 +6,6 @@ as far as the recording does. Where the recording stops before the game is over,
 is shown the codes of finished turns and no others. The log is one of Decrypto: it can be compared, and replayed again.
 """
 
-import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,11 +26,11 @@ from otherminds.tom.agents.stand_in import StandIn
 from otherminds.tom.agents.words import Words
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError
-from otherminds.tom.experiments.decrypto.settings import generation_json, same_settings
+from otherminds.tom.experiments.decrypto.settings import digest_of, generation_json, same_settings
 from otherminds.tom.experiments.decrypto.standing import turns_played
 from otherminds.tom.experiments.driver import Played, play
 from otherminds.tom.experiments.logs import Log
-from otherminds.tom.experiments.model_agents import ModelAgent, read_model_agent
+from otherminds.tom.experiments.model_agents import ModelAgent, is_model, read_model_agent
 from otherminds.tom.experiments.records import CODE_INDEX, DECRYPTO, read_log
 from otherminds.tom.experiments.run import ModelSeat, decision_of, observation_json, stand_in
 from otherminds.tom.experiments.running import (
@@ -102,7 +101,7 @@ def planned_games(log: Log, settings: ReplaySettings) -> list[Planned]:
     for role, agent in settings.replaced:
         if role == Role.ENCODER:
             raise ConfigError(f"encoder {agent!r}: hints are part of the recording; replace decoder or interceptor")
-        if is_mind(agent, role) or "/" not in agent.partition("=")[0]:
+        if is_mind(agent, role) or not is_model(agent):
             named(agent, role)
         else:
             read_model_agent(agent, role)
@@ -137,7 +136,7 @@ async def replay(
     planned = planned_games(recorded, settings)
     config = {
         "source": "replay",
-        "recording": hashlib.sha256(recording.read_bytes()).hexdigest()[:12],
+        "recording": digest_of(recording),
         "replaced": [f"{role.name.lower()} {agent}" for role, agent in settings.replaced],
         "seed": settings.seed,
         "continue_after_loss": settings.to_the_end,

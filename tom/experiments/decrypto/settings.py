@@ -1,5 +1,7 @@
 """How settings of replays and askings stand in a log, and when two are the same."""
 
+import hashlib
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -13,6 +15,11 @@ GENERATION = TypeAdapter(GenerationSettings)
 def generation_json(generation: GenerationSettings) -> dict[str, Any]:
     """How models are sampled and called, for the first line of a log."""
     return GENERATION.dump_python(generation, mode="json")
+
+
+def digest_of(recording: Path) -> str:
+    """Tells one recording from others in the first line of a log."""
+    return hashlib.sha256(recording.read_bytes()).hexdigest()[:12]
 
 
 def same_settings(one: dict[str, Any], other: dict[str, Any]) -> bool:

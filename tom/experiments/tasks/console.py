@@ -13,6 +13,7 @@ from rich.text import Text
 from otherminds.games.decrypto.vocabulary import Vocabulary
 from otherminds.tom.experiments.console import (
     LOG,
+    check_count,
     check_folder,
     no_nan,
     number,
@@ -55,8 +56,7 @@ def ask(
 
     Raises: a ValueError for what the user can mend, before anything is asked or written.
     """
-    if max_attempts < 1:
-        raise ValueError(f"--max-attempts {max_attempts}: at least 1")
+    check_count("--max-attempts", max_attempts)
     settings = AskingSettings(
         tasks=tuple(tasks_named(task)),
         models=tuple(dict.fromkeys(model)),

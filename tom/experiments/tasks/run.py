@@ -4,7 +4,6 @@ The games are recorded before anything is asked, so every model is asked about t
 no game. Every question is asked out of context: no other question or answer stands before it.
 """
 
-import hashlib
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,20 +12,19 @@ from pathlib import Path
 
 import jax
 
-from otherminds.games.decrypto.rules import Role
 from otherminds.tom.agents.asking import ask
 from otherminds.tom.agents.base import Decision
 from otherminds.tom.experiments import journal, records
 from otherminds.tom.experiments.config import ConfigError
-from otherminds.tom.experiments.decrypto.settings import generation_json, same_settings
+from otherminds.tom.experiments.decrypto.questions import ask_each
+from otherminds.tom.experiments.decrypto.settings import digest_of, generation_json, same_settings
 from otherminds.tom.experiments.decrypto.standing import turns_played
 from otherminds.tom.experiments.logs import Log
-from otherminds.tom.experiments.model_agents import ModelAgent, read_model_agent, split_options
+from otherminds.tom.experiments.model_agents import ModelAgent, is_model, read_asked
 from otherminds.tom.experiments.running import (
     Asked,
     Finished,
     Session,
-    begin_game,
     check_that_it_answers,
     header,
     how_it_came,
@@ -35,7 +33,7 @@ from otherminds.tom.experiments.running import (
 )
 from otherminds.tom.experiments.tasks.records import GAME, TASK_RULES, Ending, deal_json, moments, probabilities_of
 from otherminds.tom.llm.client import Client, GenerationSettings
-from otherminds.tom.llm.counting import Counted
+from otherminds.tom.tasks.catalogue import Asked as AskedQuestion
 from otherminds.tom.tasks.task import Answer, Moment, PlayedTurn, Question, Task, messages
 
 
@@ -94,7 +92,7 @@ def planned_tasks(log: Log, settings: AskingSettings) -> list[Planned]:
                 turns = turns[: log.over[game_id].turns]
             turns = turns[: settings.most_turns]
             seated = deal.agents[task.role.name.lower()]
-            asked = settings.models or ((seated,) if "/" in split_options(seated)[0] else ())
+            asked = settings.models or ((seated,) if is_model(seated) else ())
             about = tuple(moments(deal.keywords or (), turns, len(deal.codes or ()), task))
             planned += [Planned(agent, task, game_id, deal, turns, about) for agent in asked if about]
     if not planned and settings.models:
@@ -123,9 +121,10 @@ async def ask_tasks(
     """
     recorded = records.read_log(recording)
     planned = planned_tasks(recorded, settings)
-    models = {(plan.agent, plan.task.role): _model(plan.agent, plan.task.role, settings) for plan in planned}
+    seats = dict.fromkeys((plan.agent, plan.task.role) for plan in planned)
+    models = {(agent, role): read_asked(agent, role, settings.generation) for agent, role in seats}
     config = {
-        "recording": hashlib.sha256(recording.read_bytes()).hexdigest()[:12],
+        "recording": digest_of(recording),
         "tasks": [task.name for task in settings.tasks],
         "models": list(settings.models),
         "seed": settings.seed,
@@ -158,12 +157,6 @@ async def ask_tasks(
     )
 
 
-def _model(agent: str, role: Role, settings: AskingSettings) -> ModelAgent:
-    if "/" not in split_options(agent)[0]:
-        raise ConfigError(f"--model {agent!r}: write provider/name, such as openai/gpt-4o or local/smollm2")
-    return read_model_agent(agent, role, generation=settings.generation)
-
-
 async def _ask_all(
     session: Session,
     plan: Planned,
@@ -172,13 +165,8 @@ async def _ask_all(
     on_question: Callable[[], None] | None,
 ) -> int:
     """Asks one task about one game, or takes it from the log. Returns the number of answers that failed."""
-    game_id, tell = plan.game_id, on_question or (lambda: None)
-    if game_id in session.past.over:
-        for _ in range(plan.questions):
-            tell()
-        return session.past.over[game_id].failed_answers
     deal = journal.GameBegun(
-        game_id=game_id,
+        game_id=plan.game_id,
         agents={question.name: plan.agent for question in plan.task.questions},
         seed=plan.deal.seed,
         episode=plan.deal.episode,
@@ -186,25 +174,17 @@ async def _ask_all(
         codes=plan.deal.codes,
         deal=deal_json(plan.task, plan.recorded, plan.deal.agents, plan.turns),
     )
-    begin_game(session, deal, "turns or keywords")
-    before = {(turn, role.name.lower()): line for (turn, role), line in session.past.decisions.get(game_id, {}).items()}
-    failed = sum(line.action is None for line in before.values())
-    for moment in plan.moments:
-        for question in plan.task.questions:
-            if (moment.turn, question.name) not in before:
-                try:
-                    line = await _ask(session.clients[plan.agent], plan, question, moment, model, settings)
-                except Counted:  # in a dry run nobody answers
-                    continue
-                session.writer.write(line)
-                failed += line.action is None
-            tell()
-    session.writer.write(
-        journal.GameOver(
-            game_id=game_id, ending=Ending.ASKED.name.lower(), turns=len(plan.moments), failed_answers=failed
-        )
-    )
-    return failed
+    questions = {
+        (moment.turn, AskedQuestion[question.name.upper()]): (question, moment)
+        for moment in plan.moments
+        for question in plan.task.questions
+    }
+
+    async def one(asked: tuple[Question, Moment]) -> journal.Decision:
+        return await _ask(session.clients[plan.agent], plan, *asked, model, settings)
+
+    tell = on_question or (lambda: None)
+    return await ask_each(session, deal, "turns or keywords", questions, one, Ending.ASKED, tell)
 
 
 async def _ask(

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from otherminds.tom.experiments.console import (
     LOG,
+    check_count,
     check_folder,
     no_nan,
     number,
@@ -67,8 +68,7 @@ def elicit_lexicon(
 
     Raises: a ValueError for what the user can mend, before anything is asked or written.
     """
-    if max_attempts < 1:
-        raise ValueError(f"--max-attempts {max_attempts}: at least 1")
+    check_count("--max-attempts", max_attempts)
     settings = LexiconSettings(
         models=tuple(dict.fromkeys(model)),
         method=method,

@@ -4,7 +4,6 @@ Every hint is asked about once for each set of keywords that it was said of, out
 """
 
 import asyncio
-import hashlib
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -29,14 +28,14 @@ from otherminds.tom.experiments.decrypto.lexicon.records import (
     order_name,
     plain,
 )
-from otherminds.tom.experiments.decrypto.settings import generation_json, same_settings
+from otherminds.tom.experiments.decrypto.questions import ask_each
+from otherminds.tom.experiments.decrypto.settings import digest_of, generation_json, same_settings
 from otherminds.tom.experiments.logs import Log
-from otherminds.tom.experiments.model_agents import ModelAgent, read_model_agent, split_options
+from otherminds.tom.experiments.model_agents import ModelAgent, is_model, read_asked
 from otherminds.tom.experiments.running import Asked as AskedModel
 from otherminds.tom.experiments.running import (
     Finished,
     Session,
-    begin_game,
     check_that_it_answers,
     header,
     how_it_came,
@@ -44,7 +43,6 @@ from otherminds.tom.experiments.running import (
     run_games,
 )
 from otherminds.tom.llm.client import Client, GenerationSettings, ModelError
-from otherminds.tom.llm.counting import Counted
 from otherminds.tom.llm.elicitation import Distribution, by_logprobs
 from otherminds.tom.llm.families import family_of
 from otherminds.tom.llm.parsing import find_object
@@ -116,7 +114,7 @@ def planned_lexica(log: Log, settings: LexiconSettings) -> list[Planned]:
     planned = []
     for keywords, games in sets.items():
         seated = [deal.agents[role] for deal in games.values() for role in ("encoder", "decoder")]
-        agents = settings.models or [agent for agent in dict.fromkeys(seated) if "/" in split_options(agent)[0]]
+        agents = settings.models or [agent for agent in dict.fromkeys(seated) if is_model(agent)]
         said, first = _hints(log, games), next(iter(games.values()))
         planned += [Planned(agent, keywords, tuple(games), said, first) for agent in agents]
     if not planned:
@@ -155,7 +153,7 @@ async def elicit(
     planned = planned_lexica(recorded, settings)
     models = {agent: _model(agent, settings) for agent in dict.fromkeys(plan.agent for plan in planned)}
     config = {
-        "recording": hashlib.sha256(recording.read_bytes()).hexdigest()[:12],
+        "recording": digest_of(recording),
         "models": list(settings.models),
         "method": settings.method,
         "orders": settings.orders,
@@ -185,9 +183,7 @@ async def elicit(
 
 def _model(agent: str, settings: LexiconSettings) -> ModelAgent:
     """Raises: ConfigError for what is no language model, or one whose service gives no log-probabilities."""
-    if "/" not in split_options(agent)[0]:
-        raise ConfigError(f"--model {agent!r}: write provider/name, such as openai/gpt-4o or local/smollm2")
-    model = read_model_agent(agent, Role.DECODER, generation=settings.generation)
+    model = read_asked(agent, Role.DECODER, settings.generation)
     provider, _, name = model.model.partition("/")
     family = family_of(provider, name, model.generation.reasoning_effort)
     if settings.method == "logprobs" and "logprobs" in family.refused:
@@ -199,37 +195,20 @@ async def _ask_all(
     session: Session, plan: Planned, model: ModelAgent, settings: LexiconSettings, tell: Callable[[], None]
 ) -> int:
     """Asks about the hints of one set of keywords, or takes them from the log. Returns how many failed."""
-    game_id = plan.game_id
-    if game_id in session.past.over:
-        for _ in plan.hints:
-            tell()
-        return session.past.over[game_id].failed_answers
     deal = journal.GameBegun(
-        game_id=game_id,
+        game_id=plan.game_id,
         agents={ROLE: plan.agent},
         seed=plan.first.seed,
         episode=plan.first.episode,
         keywords=list(plan.keywords),
         deal=deal_json(plan.recorded, plan.hints, settings.method, settings.orders),
     )
-    begin_game(session, deal, "hints or keywords")
-    before = session.past.decisions.get(game_id, {})
-    failed = sum(line.action is None for line in before.values())
-    for turn, hint in enumerate(plan.hints):
-        if (turn, Asked.ASSOCIATION) not in before:
-            try:
-                line = await _ask(session.clients[plan.agent], plan, turn, hint, model, settings)
-            except Counted:  # in a dry run nobody answers
-                continue
-            session.writer.write(line)
-            failed += line.action is None
-        tell()
-    session.writer.write(
-        journal.GameOver(
-            game_id=game_id, ending=Ending.ASKED.name.lower(), turns=len(plan.hints), failed_answers=failed
-        )
-    )
-    return failed
+    questions = {(turn, Asked.ASSOCIATION): (turn, hint) for turn, hint in enumerate(plan.hints)}
+
+    async def one(asked: tuple[int, str]) -> journal.Decision:
+        return await _ask(session.clients[plan.agent], plan, *asked, model, settings)
+
+    return await ask_each(session, deal, "hints or keywords", questions, one, Ending.ASKED, tell)
 
 
 @dataclass(frozen=True)
