@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from rich.cells import cell_len
 
 from otherminds.tom import cli
+from otherminds.tom.cli import calls
 from otherminds.tom.experiments import console, defaults
 from otherminds.tom.experiments.compare import DEFAULT_MINDS, Alternatives, Nearness, Outcome, Row
 from otherminds.tom.experiments.config import ConfigError, validated
@@ -321,7 +322,7 @@ def test_a_reader_who_has_enough_is_no_error():
         process.stdout.close()
         said = process.stderr.read()
     assert process.returncode == 1 and said == b""
-    with pytest.raises(BrokenPipeError), cli._one_line_errors():
+    with pytest.raises(BrokenPipeError), calls.one_line_errors():
         raise BrokenPipeError
 
 
