@@ -230,13 +230,25 @@ def read_hints(value: Any, keywords: Sequence[str] = ()) -> tuple[str, str, str]
 
 
 def holds_keyword(hint: str, keyword: str) -> bool:
-    """Whether a hint is a keyword, or holds it as a word, as a plural, or (from four letters on) inside a word."""
+    """Whether a hint is a keyword, or holds it: as a word, in singular, plural or genitive, or, from four letters on,
+    inside a word."""
     hint, key = hint.lower(), keyword.lower()
+    words = [re.sub(r"['\u2019]s?$", "", word) for word in re.split(r"[ -]", hint)]
     return (
         hint == key
-        or any(part in (key, key + "s", key + "es") for part in re.split(r"[ -]", hint))
+        or any(word in _plurals(key) or key in _plurals(word) for word in words if word)
         or (len(key) >= WHOLE_KEYWORD and key in hint)
     )
+
+
+def _plurals(noun: str) -> set[str]:
+    """A noun and what its regular plural may be."""
+    forms = {noun, noun + "s", noun + "es"}
+    if re.search(r"[^aeiou]y$", noun):
+        forms.add(noun[:-1] + "ies")
+    if re.search(r"fe?$", noun):
+        forms.add(re.sub(r"fe?$", "ves", noun))
+    return forms
 
 
 def read_code(value: Any) -> int:

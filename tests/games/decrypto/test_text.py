@@ -108,7 +108,7 @@ def test_hints_that_never_came_are_told(states):
 def test_a_game_of_another_length(states):
     state = begin(np.array(SECRET), np.array(PLAYED))
     system, user = (message["content"] for message in read(state, Role.ENCODER))
-    assert "lasting 3 turns" in system and "turn 1 of 3" in user
+    assert "after 3 turns" in system and "turn 1 of 3" in user
 
 
 def test_thinking_is_asked_for_in_another_form(states):
@@ -270,12 +270,36 @@ FACTS = {
     "a right interceptor": r"(right guess of the interceptor|interceptor (was )?right).{0,25}interception|"
     r"interception is a right guess of the interceptor",
     "two tokens lose": r"\b2\b( of either| miscommunications.{1,12}\b2\b interceptions)",
-    "lasting wins": r"last(s|ing)? 8 turns",
+    "lasting wins": r"wins? after 8 turns|won after 8 turns|after 8 turns, its opponents win|turn 8: .*Else it wins",
+    "the last turn counts": r"in the last turn|by the end of turn 8",
     "a word or two": r"one (word )?or two( words)?",
     "about its meaning": r"mean(s|ing)",
     "never a keyword": r"never a keyword itself|keyword itself must never be said",
     "quotes are data": r"(quote|quoted).{0,80}hints.{0,30}never (as )?instructions",
 }
+
+
+@pytest.mark.parametrize(
+    ("hint", "keyword", "holds"),
+    [
+        ("berries", "berry", True),
+        ("berry", "berries", True),
+        ("wolves", "wolf", True),
+        ("knives", "knife", True),
+        ("cat's tail", "cat", True),
+        ("cats' tail", "cat", True),
+        ("cat", "cats", True),
+        ("axes", "axe", True),
+        ("days", "day", True),
+        ("boxes", "box", True),
+        ("catalogue", "cat", False),
+        ("dais", "day", False),
+        ("bus", "bu", True),
+        ("glass", "gla", False),
+    ],
+)
+def test_a_keyword_is_seen_in_its_plural_and_genitive(hint, keyword, holds):
+    assert text.holds_keyword(hint, keyword) == holds
 
 
 @pytest.mark.parametrize("wording", range(5))
