@@ -2,6 +2,7 @@
 
 import csv
 import json
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -22,13 +23,20 @@ FACES = ("foil", "target", "logical")
 WORDS = ("hat", "glasses", "mustache")
 
 
-def last_listener(truth, log_prior, depth, alpha):
-    """The prior enters at the last pragmatic listener alone; else faces are alike. A face may be without a word."""
+@cache
+def log_speaker(matrix, depth, alpha):
+    """The last speaker's under a uniform prior (depth 0: the literal listener's rows); a face may be without a word."""
+    truth = jnp.asarray(np.array(PRAGMODS[matrix], bool).T)
     uniform = jnp.full(truth.shape[1], -jnp.log(float(truth.shape[1])))
     if depth == 0:
         return agents.listener(truth, uniform, 0, allow_empty=True)
-    log_speaker = agents.speaker(truth, uniform, depth, alpha, allow_empty=True)
-    return agents.pragmatic_listener(log_speaker, log_prior)
+    return agents.speaker(truth, uniform, depth, alpha, allow_empty=True)
+
+
+@jax.jit
+def last_listener(log_speaker, prior):
+    """The prior enters at the last pragmatic listener alone; else faces are alike."""
+    return agents.pragmatic_listener(log_speaker, jnp.log(prior / prior.sum()))
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +48,10 @@ def pragmods(shared):
 def correlation(rows, depth, alpha):
     predicted = []
     for row in rows:
-        truth = jnp.asarray(np.array(PRAGMODS[row["matrix"]], bool).T)
-        prior = jnp.log(jnp.array([float(row[face]) for face in FACES]))
-        listener = last_listener(truth, prior - jax.nn.logsumexp(prior), depth, alpha)
-        word = WORDS.index(row["query"])
-        predicted.append(float(jnp.exp(listener[word, FACES.index(row["object"])])))
+        listener = log_speaker(row["matrix"], depth, alpha)
+        if depth:
+            listener = last_listener(listener, jnp.array([float(row[face]) for face in FACES]))
+        predicted.append(float(jnp.exp(listener[WORDS.index(row["query"]), FACES.index(row["object"])])))
     return np.corrcoef(predicted, [float(row["p"]) for row in rows])[0, 1]
 
 
