@@ -74,9 +74,10 @@ class Row:
     failed: int  # no answer: scored as what is impossible
     unknown: int  # decisions with no hint that a mind knows: left out of the scores
     log_score: float  # mean over decisions, failed ones included, nats
-    regret: float  # mean log-probability lost against the mind's own best action, nats
+    regret: float  # mean log-probability lost against the mind's own best action, nats; NaN where it has none
     impossible: int  # answered decisions that only the lapse allows
     best: bool = False  # the mind with the best log-score for this agent and role
+    ruled_out: int = 0  # decisions where the mind allows nothing of the set: it has no best there, so no regret
 
 
 def common_alternatives(lexicon: Lexicon, observation, settings: Alternatives) -> HintSet:
@@ -230,7 +231,8 @@ def _row(games: Games, role: Role, agent: str, spec: str, shadow: Shadow, lapse:
     nothing = lapsed(np.full(log_p.shape, -np.inf), shadow.set_size, lapse)
     scores = np.concatenate([log_p[scored], nothing[failed]])
     best = lapsed(shadow.log_best, shadow.set_size, lapse)
-    regrets = np.concatenate([(best - log_p)[scored], (best - nothing)[failed]])
+    allows = ~np.isneginf(shadow.log_best)
+    regrets = np.concatenate([(best - log_p)[scored & allows], (best - nothing)[failed & allows]])
     return Row(
         role=role.name.lower(),
         agent=agent,
@@ -239,25 +241,26 @@ def _row(games: Games, role: Role, agent: str, spec: str, shadow: Shadow, lapse:
         failed=int(failed.sum()),
         unknown=int(unknown.sum()),
         log_score=float(scores.mean()) if scores.size else float("nan"),
-        regret=float(regrets.mean()) if scores.size else float("nan"),
+        regret=float(regrets.mean()) if regrets.size else float("nan"),
         impossible=int(np.isneginf(shadow.log_p[scored]).sum()),
+        ruled_out=int((~allows & (scored | failed)).sum()),
     )
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the games of one table went; spread is the standard deviation over seeds of the seeds' means."""
+    """How the games of one table went, up to a loss; errors are standard errors of the mean over seeds, NaN for one."""
 
     agents: tuple[str, str, str]
     games: int
     survived: float  # share of games
     turns: float  # until the game was won or lost
-    turns_spread: float
-    miscommunications: float  # over all turns, also those that were played on after a loss
-    miscommunications_spread: float
+    turns_error: float
+    miscommunications: float  # tokens a game
+    miscommunications_error: float
     interceptions: float
-    interceptions_spread: float
-    failed_answers: int
+    interceptions_error: float
+    failed_answers: int  # also of turns that were played on after a loss
     survived_without_failed: float = float("nan")  # share of the games in which no answer failed; NaN: there is none
 
 
@@ -265,9 +268,9 @@ class Results(NamedTuple):
     """How each of G games went."""
 
     turns: Int[np.ndarray, " G"]  # until the game was won or lost
-    miscommunications: Int[np.ndarray, " G"]  # over all turns, also those that were played on after a loss
+    miscommunications: Int[np.ndarray, " G"]  # tokens until then: those of play after a loss count for nothing
     interceptions: Int[np.ndarray, " G"]
-    failed_answers: Int[np.ndarray, " G"]
+    failed_answers: Int[np.ndarray, " G"]  # of all turns
 
 
 def results(games: Games) -> Results:
@@ -281,7 +284,8 @@ def results(games: Games) -> Results:
     until = np.where(lost.any(1), lost.argmax(1) + 1, arrays.turns)
     failed = (played & ~spoken).sum(1) + (played & spoken & (arrays.decoder_guesses < 0)).sum(1)
     failed = failed + (played & spoken & (arrays.interceptor_guesses < 0)).sum(1)
-    return Results(until, missed.sum(1), caught.sum(1), failed)
+    counts = np.arange(arrays.codes.shape[1]) < until[:, None]
+    return Results(until, (missed & counts).sum(1), (caught & counts).sum(1), failed)
 
 
 def outcomes(games: Games) -> list[Outcome]:
@@ -299,12 +303,13 @@ def outcomes(games: Games) -> list[Outcome]:
             continue
         seeds = np.array(games.seeds)
 
-        def spread(values: np.ndarray, own=own, seeds=seeds) -> tuple[float, float]:
+        def mean(values: np.ndarray, own=own, seeds=seeds) -> tuple[float, float]:
             means = [values[own & (seeds == seed)].mean() for seed in np.unique(seeds[own])]
-            return float(values[own].mean()), float(np.std(means, ddof=1)) if len(means) > 1 else float("nan")
+            error = np.std(means, ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.nan
+            return float(values[own].mean()), float(error)
 
         survived = np.array([ending == "survived" for ending in games.endings])
-        turns, misses, catches = (spread(values) for values in (until, missed, caught))
+        turns, misses, catches = (mean(values) for values in (until, missed, caught))
         whole = survived[own & (failed == 0)]
         rows.append(
             Outcome(

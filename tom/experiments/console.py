@@ -27,7 +27,7 @@ from otherminds.games.decrypto.vocabulary import Vocabulary
 from otherminds.tom.experiments import compare as comparison
 from otherminds.tom.experiments.compare import DEFAULT_MINDS, Alternatives, Nearness, Outcome, Row
 from otherminds.tom.experiments.config import validated
-from otherminds.tom.experiments.cube import Kind, kinds
+from otherminds.tom.experiments.cube import LITTLE, Kind, kinds
 from otherminds.tom.experiments.defaults import agent_lists, split_agents, team_mate
 from otherminds.tom.experiments.error_tags import TagCount, error_tags, tag_counts
 from otherminds.tom.experiments.journal import is_complete
@@ -38,10 +38,11 @@ from otherminds.tom.experiments.run import model_names, planned_games, run
 from otherminds.tom.experiments.running import Finished
 from otherminds.tom.experiments.simulate import Summary, simulate, summarize
 from otherminds.tom.minds.decrypto.lexicon import make_lexicon
-from otherminds.tom.minds.decrypto.registry import is_mind, named, own_vocabulary
+from otherminds.tom.minds.decrypto.registry import canonical, is_mind, named, own_vocabulary
 from otherminds.tom.vectors import load_vocabulary
 
 LOG = "log.jsonl"
+NARROW = 80  # columns of what is printed below a table
 WIDEST = 1000  # columns, where nothing says how wide the output is: tables take what they need
 TOKENS = ("miscommu-\nnications", "inter-\nceptions")
 
@@ -359,9 +360,13 @@ def report(
 
 
 def with_own_minds(minds: dict[Role, Sequence[str]], games: Games) -> dict[Role, Sequence[str]]:
-    """The minds joined with those that sat at the tables, so that each is compared with itself too."""
-    own = {role: [agents[role] for agents in games.agents if is_mind(agents[role], role)] for role in Role}
-    return {role: list(dict.fromkeys([*minds[role], *own[role]])) for role in Role}
+    """The minds joined with those that sat at the tables, so that each is compared with itself too; each mind once."""
+    joined: dict[Role, dict[str, str]] = {role: {} for role in Role}
+    for role, found in joined.items():
+        own = (agents[role] for agents in games.agents if is_mind(agents[role], role))
+        for spec in (*minds[role], *own):
+            found.setdefault(canonical(spec, role), spec)
+    return {role: list(found.values()) for role, found in joined.items()}
 
 
 def print_outcomes(rows: Sequence[Outcome]) -> None:
@@ -372,13 +377,13 @@ def print_outcomes(rows: Sequence[Outcome]) -> None:
             _players(*row.agents),
             str(row.games),
             f"{row.survived:.0%}" + f"\n({number(row.survived_without_failed, '.0%')})" * bool(row.failed_answers),
-            _spread(row.turns, row.turns_spread),
-            _spread(row.miscommunications, row.miscommunications_spread),
-            _spread(row.interceptions, row.interceptions_spread),
+            _spread(row.turns, row.turns_error),
+            _spread(row.miscommunications, row.miscommunications_error),
+            _spread(row.interceptions, row.interceptions_error),
             str(row.failed_answers),
             end_section=True,
         )
-    notes = ["Means a game ± standard deviation over seeds."]
+    notes = ["Means a game ± standard error over seeds; tokens up to a loss."]
     if any(row.failed_answers for row in rows):
         notes.append("Survived in brackets: of the games in which no answer failed.")
     show("Games (E encoder, D decoder, I interceptor)", table, *notes)
@@ -392,9 +397,19 @@ def print_scores(rows: Sequence[Row], lapse: float, settings: Alternatives) -> N
         "* explains the agent best. regret: below the mind's own best action.",
         "impossible: decisions that only the lapse allows. failed: no answer, scored as",
         "impossible. not scored: about hints that have no vector.",
+        *_ruled_out(rows),
         f"Lapse {lapse:g} for every mind. Encoders' alternatives for each digit:",
         f"{settings}.",
     )
+
+
+def _ruled_out(rows: Sequence[Row]) -> list[str]:
+    """A line where minds have no best action, so that the regret is a mean over fewer decisions."""
+    count = sum(row.ruled_out for row in rows)
+    if not count:
+        return []
+    minds = ", ".join(dict.fromkeys(row.mind for row in rows if row.ruled_out))
+    return [f"regret leaves out {count} decisions where the mind allows no choice at all: {minds}."]
 
 
 def scores_table(rows: Sequence[Row]) -> Table:
@@ -438,8 +453,12 @@ def print_kinds(rows: Sequence[Kind]) -> None:
     for row in known:
         turns = number(row.with_itself, ".2f"), number(row.with_others, ".2f")
         table.add_row(Text(row.agent), row.kind, *turns, _spread(row.gap, row.error))
-    notes = "Specialist: the gap exceeds its standard error over seeds. Generalist: not."
-    show("Teams with itself and with others (turns survived)", table, notes)
+    show(
+        "Teams with itself and with others (turns survived)",
+        table,
+        "Specialist: the gap exceeds its standard error over seeds. Generalist: it does not,",
+        f"and with its error it is below {LITTLE:g} turn. Undecided: too noisy to tell.",
+    )
 
 
 def print_tags(rows: Sequence[TagCount]) -> None:
@@ -525,8 +544,8 @@ def show(title: str, table: Table, *notes: str) -> None:
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDEST
     click.secho(f"\n{title}", bold=True)
     Console(width=wide).print(table)
-    for note in notes:
-        click.echo(note)
+    if notes:
+        click.echo(click.wrap_text(" ".join(notes), NARROW))
 
 
 def _players(encoder: str, decoder: str, interceptor: str) -> Text:

@@ -15,6 +15,8 @@ from jaxtyping import Float
 from otherminds.tom.experiments.compare import results
 from otherminds.tom.experiments.records import Games
 
+LITTLE = 1.0
+"""Turns more with itself that would not make a specialist of anybody."""
 MEASURES = ("turns", "miscommunications", "interceptions")
 """Of a game: turns survived, and tokens. More turns are better for the team, and fewer tokens."""
 COLUMNS = (
@@ -49,7 +51,7 @@ class Kind(NamedTuple):
     """How an agent plays in a team with itself and in teams with others, in turns survived."""
 
     agent: str
-    kind: str  # "specialist", "generalist" or "unknown"
+    kind: str  # "specialist", "generalist", "undecided" or "unknown"
     with_itself: float  # NaN where it was not played
     with_others: float
     gap: float  # with itself less with others, over the seeds and interceptors that both have
@@ -95,8 +97,9 @@ def kinds(games: Games) -> list[Kind]:
 
     For every seed and interceptor: the mean turns of the team that the agent forms with itself, less the mean over the
     teams that it forms with others (as encoder or as decoder, each team counting once). These differences are averaged
-    within a seed. An agent is a specialist where their mean over seeds exceeds its standard error, a generalist where
-    it does not, and unknown where it did not play both, or in fewer than two seeds.
+    within a seed. An agent is a specialist where their mean over seeds exceeds its standard error; else a generalist
+    where the mean and its error together stay below LITTLE turns, and undecided where they do not: too noisy to tell.
+    Unknown: it did not play both, or in fewer than two seeds.
     """
     turns = results(games).turns
     played: dict[tuple[int, str], dict[tuple[str, str], list[int]]] = {}
@@ -120,8 +123,15 @@ def _kind(agent: str, played: Mapping[tuple[int, str], Mapping[tuple[str, str], 
     by_seed = np.array([np.mean(of_seed) for of_seed in gaps.values()])
     gap = float(by_seed.mean()) if len(by_seed) else math.nan
     error = standard_error(by_seed)
-    kind = "unknown" if math.isnan(error) else "specialist" if gap > error else "generalist"
-    return Kind(agent, kind, _mean(alone), _mean(crossed), gap, error)
+    return Kind(agent, _named(gap, error), _mean(alone), _mean(crossed), gap, error)
+
+
+def _named(gap: float, error: float) -> str:
+    if math.isnan(error):
+        return "unknown"
+    if gap > error:
+        return "specialist"
+    return "generalist" if gap + error < LITTLE else "undecided"
 
 
 def _mean(values: Sequence[float]) -> float:

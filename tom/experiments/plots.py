@@ -223,7 +223,7 @@ def _shade(share: float) -> tuple[float, float, float]:
 def outcome_bars(outcomes: Sequence[Outcome], path: Path) -> None:
     """Turns survived, miscommunications and interceptions of every table: means over games.
 
-    Whiskers: standard deviation over seeds of the seeds' means, where there is more than one seed.
+    Whiskers: standard error over seeds, where there is more than one seed.
     Raises: ValueError without outcomes.
     """
     if not outcomes:
@@ -259,22 +259,22 @@ def outcome_bars(outcomes: Sequence[Outcome], path: Path) -> None:
             axes.tick_params(labelsize=9)
             axes.set_xlabel(unit, size=9.5)
             for outcome, middle in zip(outcomes, middles, strict=True):
-                value, spread = getattr(outcome, name), getattr(outcome, f"{name}_spread")
+                value, error = getattr(outcome, name), getattr(outcome, f"{name}_error")
                 axes.barh(middle, value, height=0.2, color=colour)
-                if math.isfinite(spread):  # a count is not below 0
-                    whisker = [[min(spread, value)], [spread]]
+                if math.isfinite(error):  # a count is not below 0
+                    whisker = [[min(error, value)], [error]]
                     axes.errorbar(value, middle, xerr=whisker, color=INK, capsize=3, linewidth=1.1)
                 number = f"{value:.2f}".rstrip("0").rstrip(".")
                 axes.text(_reach(outcome, name) + 0.05 * reach, middle, number, va="center_baseline", size=8.5)
-        spread_shown = any(math.isfinite(outcome.turns_spread) for outcome in outcomes)
-        note = "Bars: means over games." + " Whiskers: standard deviation over seeds." * spread_shown
+        error_shown = any(math.isfinite(outcome.turns_error) for outcome in outcomes)
+        note = "Bars: means over games." + " Whiskers: standard error over seeds." * error_shown
         write_at(figure, 0.1, top + sum(rows) + 0.7, note, size=9, color=FAINT)
 
 
 def _reach(outcome: Outcome, name: str) -> float:
     """How far the bar and its whisker go."""
-    spread = getattr(outcome, f"{name}_spread")
-    return getattr(outcome, name) + (spread if math.isfinite(spread) else 0.0)
+    error = getattr(outcome, f"{name}_error")
+    return getattr(outcome, name) + (error if math.isfinite(error) else 0.0)
 
 
 # --- who plays well with whom ---------------------------------------------------------------------------------------

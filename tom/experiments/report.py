@@ -33,7 +33,7 @@ from otherminds.tom.experiments.compare import (
     hint_ranks,
     lapsed,
 )
-from otherminds.tom.experiments.cube import COLUMNS, Cell, cells, csv_rows, grids, kinds
+from otherminds.tom.experiments.cube import COLUMNS, LITTLE, Cell, cells, csv_rows, grids, kinds
 from otherminds.tom.experiments.error_tags import DEFINITIONS, TAGS_OF, Tags, error_tags, tag_counts
 from otherminds.tom.experiments.frames import flat
 from otherminds.tom.experiments.records import Games
@@ -100,7 +100,8 @@ def write_report(
         followed=followed,
         beliefs=_beliefs(followed),
         transcripts=_transcripts(games, lines, tags),
-        kinds=kinds(games),
+        kinds=[kind for kind in kinds(games) if kind.kind != "unknown"],
+        little=LITTLE,
         tag_counts=tag_counts(games, tags),
         tags_of={role.name.lower(): names for role, names in TAGS_OF.items()},
         definitions=DEFINITIONS,
@@ -451,9 +452,10 @@ def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) ->
 
 
 def _csv_cell(value: Any) -> Any:
-    """Numbers in full. Text cannot become a spreadsheet's formula: an apostrophe goes before =, +, - and @."""
+    """Numbers to 12 digits, so that 1.5 is no 1.4999999999999998. Text cannot become a spreadsheet's formula: an
+    apostrophe goes before =, +, - and @."""
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, str):
         return f"'{visible(value)}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else visible(value)
-    return value
+    return float(f"{value:.12g}") if isinstance(value, float | np.floating) else value

@@ -26,6 +26,7 @@ from otherminds.tom.experiments.compare import (
     outcomes,
     shadow,
 )
+from otherminds.tom.experiments.compare import _row as scored_under
 from otherminds.tom.experiments.config import validated
 from otherminds.tom.experiments.records import read_games
 from otherminds.tom.experiments.run import run
@@ -331,6 +332,22 @@ def test_a_failed_answer_is_as_bad_as_the_impossible_among_the_whole_set(mixed, 
     assert all(row.log_score == pytest.approx(np.log(0.1 / 24)) for row in silent)
 
 
+def test_where_a_mind_allows_nothing_it_has_no_best_and_there_is_no_regret(tiny, write):
+    hints = tuple(tiny.words[12:15])
+    games = write([(("a", "b", "c"), 0, [(hints, "right", "wrong"), (hints, "right", "wrong"), (None, "right", None)])])
+    no = -np.inf
+    log_p, log_best = np.array([[-1.0, no, no, 0]]), np.array([[-0.5, no, no, 0]])
+    row = scored_under(games, Role.ENCODER, "a", "mind", Shadow(log_p, log_best, np.full((1, 4), 10)), 0.1)
+    assert (row.decisions, row.failed, row.impossible, row.ruled_out) == (3, 1, 1, 2)
+    p, best = 0.9 * np.exp([-1.0, -0.5]) + 0.01
+    assert row.regret == pytest.approx(np.log(best / p))  # of the first decision alone
+    assert row.log_score == pytest.approx((np.log(p) + 2 * np.log(0.01)) / 3)
+    row = scored_under(
+        games, Role.ENCODER, "a", "mind", Shadow(np.full((1, 4), no), np.full((1, 4), no), np.full((1, 4), 10)), 0.1
+    )
+    assert np.isnan(row.regret) and row.ruled_out == 3
+
+
 def test_an_agent_without_a_scored_decision_has_no_score(shadowed):
     for agent in ("e", "g"):
         own = [row for row in shadowed[0] if row.agent == agent]
@@ -397,11 +414,11 @@ def test_outcomes_are_counted_by_table(tiny, write):
     assert (first.agents, first.games, first.failed_answers) == (one, 3, 3)
     assert (first.survived, first.turns) == (pytest.approx(1 / 3), pytest.approx(3))
     assert first.miscommunications == pytest.approx((2 + 1 + 1) / 3)
-    assert first.interceptions == pytest.approx((0 + 2 + 0) / 3)
-    assert first.turns_spread == pytest.approx(np.std([2.5, 4], ddof=1))
-    assert first.miscommunications_spread == pytest.approx(np.std([1.5, 1], ddof=1))
+    assert first.interceptions == pytest.approx((0 + 2 + 0) / 3)  # the second game: up to its loss in turn 2
+    assert first.turns_error == pytest.approx(np.std([2.5, 4], ddof=1) / np.sqrt(2))
+    assert first.miscommunications_error == pytest.approx(np.std([1.5, 1], ddof=1) / np.sqrt(2))
     assert (second.agents, second.games, second.survived, second.turns) == (two, 1, 0.0, 4.0)
-    assert np.isnan(second.turns_spread)
+    assert np.isnan(second.turns_error)
 
 
 def test_unfinished_games_have_no_outcome(tiny, write):

@@ -77,7 +77,9 @@ def test_specialists_play_better_with_themselves():
     assert found["a"].error == pytest.approx(sem([5, 3, 4]))
     assert (found["a"].with_itself, found["a"].with_others) == (pytest.approx(23 / 3), pytest.approx(11 / 3))
     assert found["b"].kind == "unknown" and math.isnan(found["b"].gap)  # never with itself
-    assert kinds_of((8, 3, 5), (3, 8, 5))["a"].kind == "generalist"  # no gap beyond its error
+    assert kinds_of((4, 6), (4, 4))["a"].kind == "undecided"  # a gap of 1 that is its error, 1
+    assert kinds_of((8, 3, 5), (3, 8, 5))["a"].kind == "undecided"  # no gap, but an error of 2.9 turns
+    assert kinds_of((5, 4, 5), (5, 5, 4))["a"].kind == "generalist"  # a gap of 0 with an error of .6
     assert kinds_of((3, 4, 3), (8, 8, 8))["a"].kind == "generalist"  # better with others
 
 

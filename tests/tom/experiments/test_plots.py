@@ -23,8 +23,8 @@ def row(role, agent, mind, score, **values):
                values.get("best", False))  # fmt: skip
 
 
-def outcome(agents, turns=5.0, spread=float("nan")):
-    return Outcome(agents, 3, 0.5, turns, spread, 1.25, spread, 0.0, spread, 2)
+def outcome(agents, turns=5.0, error=float("nan")):
+    return Outcome(agents, 3, 0.5, turns, error, 1.25, error, 0.0, error, 2)
 
 
 def trajectory(turns=3, keyword="sphinx", hint="stone", belief=True):
@@ -60,7 +60,7 @@ FIGURES = {
     ),
     "outcomes": (
         plots.outcome_bars,
-        [outcome((LONG, "literal", SPEC), spread=1.5), outcome((ODD, LONG, LONG)), outcome(("a", "b", "c"), 24.0)],
+        [outcome((LONG, "literal", SPEC), error=1.5), outcome((ODD, LONG, LONG)), outcome(("a", "b", "c"), 24.0)],
     ),
     "outcome of one table": (plots.outcome_bars, [outcome(("a", "b", "c"), 0.0)]),
     "trajectory": (plots.belief_trajectory, trajectory(8)),

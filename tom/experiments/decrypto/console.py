@@ -153,13 +153,16 @@ def print_summaries(rows: Sequence[Summary], title: str) -> None:
 
 def print_profiles(profiled: Sequence[Profile], privileges: Sequence[Privilege]) -> None:
     """How deep each agent reasons, how rationally, with how noisy a lexicon; and whether encoders use the secret."""
-    table = table_of("role, agent, and depth", "share", "alpha", "95%", "noise", "nats")
+    table = table_of("role, agent, and depth", "share", "alpha", "95%", "noise", "nats", "evidence")
     before = None
     for row in profiled:
         if (group := (row.role, row.agent)) != before:
             if before is not None:
                 table.add_section()
-            table.add_row(Text(f"{row.role} {row.agent} ({row.decisions} decisions)", style="bold"), *[""] * 5)
+            own = [each.log_evidence for each in profiled if (each.role, each.agent) == group]
+            none = " no depth beats chance" * (max(own) < row.chance)
+            table.add_row(Text(f"{row.role} {row.agent} ({row.decisions} decisions){none}", style="bold"), *[""] * 6)
+            table.add_row("  chance", *[""] * 4, number(row.chance / row.decisions), "")
         before = group
         table.add_row(
             f"  {row.depth}",
@@ -168,6 +171,7 @@ def print_profiles(profiled: Sequence[Profile], privileges: Sequence[Privilege])
             f"{row.alpha.low:.3g} to {row.alpha.high:.3g}",
             f"{row.noise.mode:g}",
             number(row.log_score),
+            f"{row.log_evidence - row.chance:+.1f}",
             style="bold" if row.share > 0.5 else None,
         )
     show(
@@ -175,7 +179,9 @@ def print_profiles(profiled: Sequence[Profile], privileges: Sequence[Privilege])
         table,
         "share: posterior probability of the depth. alpha, noise: at the mode, and the",
         "shortest range of the grid that holds 95%; a range that ends at the grid's edge",
-        "goes on beyond it. nats: a decision, at the mode. docs/decrypto.md has the models.",
+        "goes on beyond it. nats: a decision, at the mode. evidence: nats, of all decisions together, averaged over "
+        "the grid, above a uniformly random choice; where it is below 0 for every depth, none beats chance. "
+        "docs/decrypto.md has the models.",
     )
     if not privileges:
         return

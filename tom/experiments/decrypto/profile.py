@@ -98,6 +98,7 @@ class Profile:
     noise: Interval
     log_score: float  # nats a decision at the mode
     log_evidence: float  # of all decisions, nats
+    chance: float  # of a uniformly random choice, with the same lapse: nothing is explained where this is higher
     decisions: int  # failed ones included: they are what only the lapse allows
 
 
@@ -223,7 +224,7 @@ def profile(
     for role in Role:
         found = [family_scores(games, lexicon, f, role, lapse, settings, on_shadow) for f in FAMILIES[role]]
         for agent in dict.fromkeys(agents[role] for agents in games.agents):
-            profiles += _profiles(games, role, agent, found)
+            profiles += _profiles(games, role, agent, found, lapse)
         if role == Role.ENCODER:
             informed = family_scores(games, lexicon, INFORMED, role, lapse, settings, on_shadow)
             for agent in dict.fromkeys(agents[role] for agents in games.agents):
@@ -246,11 +247,13 @@ def _of_agent(games: Games, role: Role, agent: str, scores: Scores) -> Float[np.
     return np.where(scored, found, np.where(failed, nothing, 0.0))
 
 
-def _profiles(games: Games, role: Role, agent: str, found: Sequence[Scores]) -> list[Profile]:
+def _profiles(games: Games, role: Role, agent: str, found: Sequence[Scores], lapse: float) -> list[Profile]:
     scored, failed, _ = decided(games, role, agent)
     decisions = int(scored.sum() + failed.sum())
     if not scored.any():
         return []
+    nothing = found[0][1]  # log(lapse / size): of what only the lapse allows
+    chance = float(nothing[scored | failed].sum() - np.log(lapse) * scored.sum())
     tables = [_of_agent(games, role, agent, each).sum((2, 3)) for each in found]
     evidences = np.array([np.logaddexp.reduce(table, None) - np.log(table.size) for table in tables])
     shares = np.exp(evidences - np.logaddexp.reduce(evidences))
@@ -269,6 +272,7 @@ def _profiles(games: Games, role: Role, agent: str, found: Sequence[Scores]) -> 
                 _interval(NOISES, p.sum(1), int(noise)),
                 float(table.max() / decisions),
                 float(evidence),
+                chance,
                 decisions,
             )
         )

@@ -271,13 +271,41 @@ def named(spec: str, role: Role) -> NamedMind:
 
     Raises: UnknownMind naming what is wrong and what there is.
     """
+    name, written = _read(spec, role)
+    build = MINDS[role][name]
+    own, meaning = inspect.signature(build).parameters, inspect.signature(Meaning).parameters
+    options = {"noise_seed": int(role)} | written  # players' noises are independent unless asked otherwise
+    try:
+        mind, params = build(**{option: value for option, value in options.items() if option in own})
+        its_meaning = Meaning(**{option: value for option, value in options.items() if option in meaning})
+    except UnknownMind:
+        raise
+    except ValueError as error:
+        raise UnknownMind(f"{spec!r}: {error}") from None
+    return NamedMind(spec, mind, lambda lexicon: params(its_meaning.of(lexicon)), its_meaning.vectors or None)
+
+
+def canonical(spec: str, role: Role) -> str:
+    """The spec with its options in order and without those at their defaults: equal for what is one mind.
+
+    Raises: UnknownMind as `named`.
+    """
+    name, written = _read(spec, role)
+    parameters = {**inspect.signature(MINDS[role][name]).parameters, **inspect.signature(Meaning).parameters}
+    defaults = {option: parameter.default for option, parameter in parameters.items()} | {"noise_seed": int(role)}
+    told = [f"{option}={written[option]}" for option in defaults if written.get(option) not in (None, defaults[option])]
+    return f"{name}:{','.join(told)}" if told else name
+
+
+def _read(spec: str, role: Role) -> tuple[str, dict[str, Any]]:
+    """The name of a mind, and the options that are written, as values. Raises: UnknownMind."""
     name, _, rest = spec.partition(":")
     if name not in MINDS[role]:
         known = ", ".join(MINDS[role])
         raise UnknownMind(f"{name!r} is no mind for the {role.name.lower()}; there are {known}")
     build = MINDS[role][name]
     own, meaning = inspect.signature(build).parameters, inspect.signature(Meaning).parameters
-    options: dict[str, Any] = {"noise_seed": int(role)}  # players' noises are independent unless asked otherwise
+    options: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
         option, _, text = part.partition("=")
         option = option.strip().replace("-", "_")
@@ -289,11 +317,4 @@ def named(spec: str, role: Role) -> NamedMind:
         if not isinstance(value, str) and not low <= value <= high:
             allowed = f"at least {low:g}" if high == float("inf") else f"from {low:g} to {high:g}"
             raise UnknownMind(f"{spec!r}: {option}={value} must be {allowed}")
-    try:
-        mind, params = build(**{option: value for option, value in options.items() if option in own})
-        its_meaning = Meaning(**{option: value for option, value in options.items() if option in meaning})
-    except UnknownMind:
-        raise
-    except ValueError as error:
-        raise UnknownMind(f"{spec!r}: {error}") from None
-    return NamedMind(spec, mind, lambda lexicon: params(its_meaning.of(lexicon)), its_meaning.vectors or None)
+    return name, options

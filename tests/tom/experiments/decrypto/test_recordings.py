@@ -10,12 +10,14 @@ from click.testing import CliRunner
 from otherminds.games.decrypto.rules import Role
 from otherminds.games.decrypto.vocabulary import make
 from otherminds.tom import cli
+from otherminds.tom.experiments.compare import outcomes
 from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.csv_rows import RecordingError
 from otherminds.tom.experiments.decrypto.recordings import import_decrypto, read_games
 from otherminds.tom.experiments.decrypto.replay import ReplaySettings, planned_games, replaced_by, replay
 from otherminds.tom.experiments.decrypto.standing import standing, summaries, turns_played
 from otherminds.tom.experiments.journal import JournalError, canonical, read
+from otherminds.tom.experiments.records import read_games as log_games
 from otherminds.tom.experiments.records import read_log
 from otherminds.tom.experiments.validate import validate_log
 
@@ -71,7 +73,7 @@ def game_by_game(log, games):
     return [[each.miscommunications, each.interceptions, float(each.turns)] for each in stood]
 
 
-def test_recorded_people_and_their_interceptor(imported, published):
+def test_recorded_people_and_their_interceptor(imported, published, reference_words):
     log = read_log(imported.log)
     expected = published["human_Bob+recorded_Llama70B_Eve"]
     (row,) = summaries(log)
@@ -81,6 +83,9 @@ def test_recorded_people_and_their_interceptor(imported, published):
     assert (imported.games, imported.turns, imported.hints) == (10, 72, published["human_hints"]["total"])
     failed = [line for made in log.decisions.values() for line in made.values() if line.action is None]
     assert [line.attempts[0].text for line in failed] == ["2-3-3", "2-2-4"] and imported.failed == 2
+    (outcome,) = outcomes(log_games([imported.log], reference_words))  # `compare` counts alike: up to the loss
+    counted = [round(10 * each) for each in (outcome.miscommunications, outcome.interceptions)]
+    assert counted == [expected["miscomms"], expected["intercepts"]] and outcome.turns == expected["turns"]
     assert "10 of 10 games over, 216 decisions, 2 failed answers; complete" in validate_log(imported.log)
 
 

@@ -1,15 +1,20 @@
-"""Is it the words or the reasoning? A decoder beside a literal mind with shared, and with elicited, word meanings.
+"""Is it the words or the reasoning? Agents beside a literal mind with shared, and with elicited, word meanings.
 
 The mind is the same twice, but for what its words mean: for an unused code c and hints h_1 h_2 h_3
 
     L(c) proportional to exp(beta sum_i a(h_i, k_{c_i})),    p(c) = (1 - lapse) L(c) + lapse / 24
+
+and for an encoder of code c, who picks each hint from the set H of all that were said in this game
+
+    S(h_1 h_2 h_3) = prod_i exp(beta a(h_i, k_{c_i})) / sum_{h in H} exp(beta a(h, k_{c_i})),    lapse over |H|^3
 
 a is the cosine of the shared vectors (`shared`), or the agent's own association (`own`): log p(k given h), so that
 beta = 1 multiplies what was answered hint by hint, or rating / 100. beta is the best of one grid for both, chosen for
 each game by all games of other keywords: no decision is scored at a beta that it helped to choose. Both are scored at
 the same decisions, those whose three hints have a vector and were all elicited.
 
-Decoders alone. An encoder chooses among all words, and an interceptor among all keywords; of those nothing is elicited.
+An encoder chose among all words, of which nothing is elicited; H asks only why this hint stood here and not there. An
+interceptor chooses among all keywords, so it has no row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +28,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax
 
-from otherminds.games.decrypto.rules import CODES, SLOTS, Role
+from otherminds.games.decrypto.rules import CODES, LENGTH, SLOTS, Role
 from otherminds.inference.resampling import clustered_mean
 from otherminds.tom.experiments.compare import lapsed
 from otherminds.tom.experiments.decrypto.lexicon.records import Association, Key, by_key, key_of
@@ -39,9 +44,9 @@ BETAS = np.concatenate([[0.0], np.geomspace(0.01, 1000, 120)])
 
 @dataclass(frozen=True)
 class OwnMeaning:
-    """A decoder under the shared and under an elicited lexicon.
+    """A decoder or encoder under the shared and under an elicited lexicon.
 
-    lexicon: whose it is.   own: whether that is the decoder's own model, whatever its options.
+    lexicon: whose it is.   own: whether that is the agent's own model, whatever its options.
     decisions: that had hints, failed ones included.   elicited: with every hint elicited.   known: with every hint in
     the vectors.   compared: both, of `games` games; `failed` of them are no answer, which the lapse alone allows.
     chance, shared_score, own_score: nats a decision; NaN for fewer than two sets of keywords, as nothing is held out.
@@ -49,6 +54,7 @@ class OwnMeaning:
     shared_beta, own_beta: best of all the decisions together.
     """
 
+    role: str
     agent: str
     lexicon: str
     method: str
@@ -71,7 +77,7 @@ class OwnMeaning:
 def compare_meanings(
     games: Games, lexicon: Lexicon, logs: Iterable[Path], found: Sequence[Association], lapse: float
 ) -> list[OwnMeaning]:
-    """A row for every decoder and every elicited lexicon, a decoder's own first.
+    """A row for every decoder and encoder under every elicited lexicon, an agent's own first.
 
     games, logs: the games, and the logs that they are of.   lexicon: the shared one, with every hint heard.
     found: of one or more logs of elicited lexica.   lapse: of the mind, probability above 0.
@@ -84,12 +90,12 @@ def compare_meanings(
         table = by_key(each for each in found if (each.agent, each.method) == (whose, method))
         own = own_associations(games, said, table)
         some |= bool(np.isfinite(own).any())
-        for agent in dict.fromkeys(agents[Role.DECODER] for agents in games.agents):
-            same = split_options(whose)[0] == split_options(agent)[0]
-            rows.append(_row(games, agent, whose, method, same, shared, own, lapse))
+        for role in (Role.DECODER, Role.ENCODER):
+            for agent in dict.fromkeys(agents[role] for agents in games.agents):
+                rows.append(_row(games, role, agent, whose, method, shared, own, lapse))
     if not some:
         raise JournalError("no hint of these games was elicited; elicit their lexicon: otherminds elicit lexicon LOG")
-    return sorted((row for row in rows if row.decisions), key=lambda row: not row.own)
+    return sorted((row for row in rows if row.decisions), key=lambda row: (row.role, not row.own))
 
 
 def said_hints(logs: Iterable[Path]) -> dict[str, tuple[list[str], dict[int, list[str]]]]:
@@ -145,6 +151,30 @@ def literal_log_p(
     return lapsed(np.where(guesses[:, None] < 0, -np.inf, made), np.array(len(CODES)), lapse)
 
 
+def encoder_log_p(
+    association: Float[np.ndarray, "T 3 4"],
+    hints: Int[np.ndarray, "T 3"],
+    codes: Int[np.ndarray, " N"],
+    said: Int[np.ndarray, "N 3"],
+    lapse: float,
+    betas: Float[np.ndarray, " B"] = BETAS,
+) -> Float[np.ndarray, "N B"]:
+    """log p of the three hints of N decisions of one game for each beta, nats; a negative hint is no answer.
+
+    association: a, of the game's hints with each slot; NaN for hints that are none of the set H.   hints: which words.
+    codes, said: what was to be encoded, and the words that were, each of H.   betas: per unit of a.
+    """
+    there = np.isfinite(association).all(-1)
+    words, first = np.unique(hints[there], return_index=True)
+    of_words = association[there][first]  # [P, 4]
+    slots = np.array(CODES)[codes]  # [N, 3]
+    log_p = log_softmax(betas[:, None, None] * of_words.T, axis=-1)  # [B, 4, P]
+    place = np.searchsorted(words, np.maximum(said, words.min(initial=0)))
+    made = log_p[:, slots, np.minimum(place, len(words) - 1)].sum(-1).T  # [N, B]
+    answered = (said >= 0).all(-1)
+    return lapsed(np.where(answered[:, None], made, -np.inf), np.array(len(words) ** LENGTH), lapse)
+
+
 def held_out(log_p: Float[np.ndarray, "N B"], cluster: Int[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
     """Every decision at the beta that is best for all clusters but its own; NaN for a single cluster."""
     if len(np.unique(cluster)) < 2:
@@ -155,41 +185,50 @@ def held_out(log_p: Float[np.ndarray, "N B"], cluster: Int[np.ndarray, " N"]) ->
 
 def _row(
     games: Games,
+    role: Role,
     agent: str,
     whose: str,
     method: str,
-    same: bool,
     shared: Float[np.ndarray, "G T 3 4"],
     own: Float[np.ndarray, "G T 3 4"],
     lapse: float,
 ) -> OwnMeaning:
     arrays = games.arrays
     turns = np.arange(arrays.codes.shape[1])
-    seated = np.array([agents[Role.DECODER] == agent for agents in games.agents])
-    asked = (turns < arrays.turns[:, None]) & seated[:, None] & (arrays.hints >= 0).all(-1)
+    seated = np.array([agents[role] == agent for agents in games.agents])
+    spoken = (arrays.hints >= 0).all(-1)
+    asked = (turns < arrays.turns[:, None]) & seated[:, None] & (spoken | (role == Role.ENCODER))
     elicited, known = (np.isfinite(each).all((-1, -2)) for each in (own, shared))
-    there = asked & elicited & known
+    both = elicited & known
+    # An encoder who gave no hints failed to choose from H, where there is one.
+    there = asked & (both | (~spoken & both.any(-1, keepdims=True)))
     game, turn = np.nonzero(there)
-    before = (turns[None] < turn[:, None])[..., None]
-    used = (before & (arrays.codes[game][..., None] == np.arange(len(CODES)))).any(1)
-    guesses = arrays.decoder_guesses[there]
+    if role == Role.ENCODER:
+        failed = int((~spoken[there]).sum())
+        tables = [_encoder_table(games, each, both, there, lapse) for each in (shared, own)]
+    else:
+        before = (turns[None] < turn[:, None])[..., None]
+        used = (before & (arrays.codes[game][..., None] == np.arange(len(CODES)))).any(1)
+        guesses = arrays.decoder_guesses[there]
+        failed = int((guesses < 0).sum())
+        tables = [literal_log_p(each[there], used, guesses, lapse) for each in (shared, own)]
     _, deal = np.unique(np.sort(arrays.keywords, 1), axis=0, return_inverse=True)
     cluster = deal.reshape(-1)[game]
-    tables = [literal_log_p(each[there], used, guesses, lapse) for each in (shared, own)]
     scores = [held_out(table, cluster) for table in tables]
     best = [float(BETAS[table.sum(0).argmax()]) if len(table) else float("nan") for table in tables]
     difference, error = clustered_mean(scores[1] - scores[0], cluster)
     mean = [float(each.mean()) if len(each) else float("nan") for each in (tables[0][:, 0], *scores)]
     return OwnMeaning(
+        role=role.name.lower(),
         agent=agent,
         lexicon=whose,
         method=method,
-        own=same,
+        own=split_options(whose)[0] == split_options(agent)[0],
         decisions=int(asked.sum()),
         elicited=int((asked & elicited).sum()),
         known=int((asked & known).sum()),
         compared=len(game),
-        failed=int((guesses < 0).sum()),
+        failed=failed,
         games=len(np.unique(game)),
         chance=mean[0],
         shared_score=mean[1],
@@ -199,3 +238,25 @@ def _row(
         shared_beta=best[0],
         own_beta=best[1],
     )
+
+
+def _encoder_table(
+    games: Games,
+    association: Float[np.ndarray, "G T 3 4"],
+    both: Bool[np.ndarray, "G T"],
+    there: Bool[np.ndarray, "G T"],
+    lapse: float,
+) -> Float[np.ndarray, "N B"]:
+    """`encoder_log_p` of the decisions `there`, game by game; H is of the turns whose hints have both meanings."""
+    arrays = games.arrays
+    tables = [
+        encoder_log_p(
+            np.where(both[g][:, None, None], association[g], np.nan),
+            np.asarray(arrays.hints[g]),
+            np.asarray(arrays.codes[g])[there[g]],
+            np.asarray(arrays.hints[g])[there[g]],
+            lapse,
+        )
+        for g in np.flatnonzero(there.any(-1))
+    ]
+    return np.concatenate(tables) if tables else np.zeros((0, len(BETAS)))

@@ -177,7 +177,7 @@ def write_lexicon(folder: Path, found: Sequence[Association]) -> Path:
 
 
 def write_meanings(folder: Path, rows: Sequence[OwnMeaning]) -> list[Path]:
-    """Writes meanings.csv, a line a decoder and lexicon; returns the files."""
+    """Writes meanings.csv, a line an agent and lexicon; returns the files."""
     path = folder / "meanings.csv"
     names = [field.name for field in fields(OwnMeaning)]
     write_csv(path, names, ([getattr(row, name) for name in names] for row in rows))
@@ -204,11 +204,11 @@ def print_lexica(rows: Sequence[LexiconSummary]) -> None:
 
 
 def print_meanings(rows: Sequence[OwnMeaning], lapse: float) -> None:
-    """Decoders under shared and under elicited word meanings."""
-    table = table_of("decoder, and whose lexicon", "decisions", "shared", "elicited", "difference")
-    for agent in dict.fromkeys(row.agent for row in rows):
-        own = [row for row in rows if row.agent == agent]
-        table.add_row(Text(f"{agent} ({own[0].decisions} decisions)", style="bold"), *[""] * 4)
+    """Decoders and encoders under shared and under elicited word meanings."""
+    table = table_of("role, agent, and whose lexicon", "decisions", "shared", "elicited", "difference")
+    for role, agent in dict.fromkeys((row.role, row.agent) for row in rows):
+        own = [row for row in rows if (row.role, row.agent) == (role, agent)]
+        table.add_row(Text(f"{role} {agent} ({own[0].decisions} decisions)", style="bold"), *[""] * 4)
         for row in own:
             table.add_row(
                 Text(f"  {row.lexicon} ({row.method}){' *' if row.own else ''}"),
@@ -228,10 +228,10 @@ def print_meanings(rows: Sequence[OwnMeaning], lapse: float) -> None:
             table.add_row(f"  chance {number(row.chance)}", *[""] * 4, style="dim")
         table.add_section()
     show(
-        "The words or the reasoning? A literal decoder with shared and with elicited meanings",
+        "The words or the reasoning? A literal mind with shared and with elicited meanings",
         table,
         "Nats a decision, where every hint was elicited and has a vector; beta from the games",
         "of other keywords. difference: elicited less shared ± standard error, games of the same",
-        f"keywords as one. * the decoder's own model. Lapse {lapse:g}. Encoders and interceptors",
-        "are not covered: what they choose among is not elicited.",
+        "keywords as one. * the agent's own model. An encoder's choices are the hints of the game.",
+        f"Lapse {lapse:g}. Interceptors are not covered: what they choose among is not elicited.",
     )

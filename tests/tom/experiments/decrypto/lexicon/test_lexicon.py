@@ -18,6 +18,7 @@ from otherminds.tom.experiments.compare import heard_lexicon, lapsed, shadow
 from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.decrypto.lexicon.compare import (
     compare_meanings,
+    encoder_log_p,
     held_out,
     literal_log_p,
     shared_associations,
@@ -238,6 +239,23 @@ def test_the_rule_against_a_loop_over_codes():
         assert found[n, b] == pytest.approx(math.log((1 - LAPSE) * chosen + LAPSE / 24), abs=1e-5)
 
 
+def test_the_encoders_rule_against_a_loop_over_hints():
+    """Four turns of 12 hints, of which two are one word and one turn has no meanings."""
+    random = np.random.default_rng(1)
+    hints = np.array([[5, 9, 7], [3, 5, 2], [8, 1, 4], [-1, -1, -1]])
+    by_word = random.normal(size=(10, 4))
+    a = np.where((np.arange(4) < 2)[:, None, None], by_word[hints], np.nan)
+    pool, betas, codes = [2, 3, 5, 7, 9], np.array([0.0, 0.7, 30.0]), np.array([3, 17, 0])
+    found = encoder_log_p(a, hints, codes, hints[[0, 1, 3]], LAPSE, betas)
+    for n, turn in enumerate((0, 1, 3)):
+        for b, beta in enumerate(betas):
+            p = 0.0 if turn == 3 else 1.0
+            for word, slot in zip(hints[turn], CODES[codes[n]], strict=True):
+                each = [math.exp(beta * by_word[h, slot]) for h in pool]
+                p *= math.exp(beta * by_word[word, slot]) / sum(each)
+            assert found[n, b] == pytest.approx(math.log((1 - LAPSE) * p + LAPSE / len(pool) ** 3), abs=1e-5)
+
+
 def test_every_decision_is_scored_at_a_beta_chosen_elsewhere():
     log_p = np.array([[-1.0, -3.0], [-1.0, -3.0], [-5.5, -1.0], [-2.0, -2.5]])
     assert held_out(log_p, np.array([7, 7, 3, 1])).tolist() == [-3.0, -3.0, -5.5, -2.5]
@@ -263,8 +281,10 @@ def test_a_decoder_that_reads_by_its_own_lexicon_is_told_from_one_that_does_not(
     games = read_games([recording], tiny)
     lexicon = heard_lexicon(tiny, games)
     found = associations(log)
-    (row,) = compare_meanings(games, lexicon, [recording], found, LAPSE)
-    assert (row.agent, row.lexicon, row.own, row.failed) == (MODEL, MODEL, True, 0)
+    row, encoder = compare_meanings(games, lexicon, [recording], found, LAPSE)
+    assert (encoder.role, encoder.agent, encoder.own, encoder.failed) == ("encoder", "people", False, 0)
+    assert encoder.compared == GAMES * TURNS and math.isfinite(encoder.difference)
+    assert (row.role, row.agent, row.lexicon, row.own, row.failed) == ("decoder", MODEL, MODEL, True, 0)
     assert row.decisions == row.elicited == row.known == row.compared == GAMES * TURNS and row.games == GAMES
     assert row.own_score > -0.1 > row.chance > -3.2 and row.own_beta > 3
     assert row.difference > 1 and row.difference > 5 * row.error > 0
@@ -280,7 +300,7 @@ def test_a_decoder_that_reads_by_its_own_lexicon_is_told_from_one_that_does_not(
     best = literal_best(games, shared_associations(games, lexicon))
     best[0, 0] = best[1, 1] = -1
     games = replace(games, arrays=games.arrays._replace(decoder_guesses=best))
-    (row,) = compare_meanings(games, lexicon, [recording], found[1:], LAPSE)
+    row, _ = compare_meanings(games, lexicon, [recording], found[1:], LAPSE)
     assert row.failed == 1 and row.difference < -1  # the other failure is about a hint that was not elicited
     assert row.elicited == row.compared < row.decisions == row.known
 
