@@ -12,6 +12,7 @@ import pytest
 
 from otherminds.games.decrypto.rules import begin
 from otherminds.games.decrypto.vocabulary import Vocabulary, make
+from otherminds.tom.llm.accounts import estimated_tokens
 from otherminds.tom.minds.decrypto.lexicon import Lexicon, make_lexicon
 
 NOUNS, KEYWORDS, DIMENSIONS = 40, 12, 8
@@ -137,6 +138,12 @@ class FakeServer:
         self.url = f"http://127.0.0.1:{self.port}/v1"
         self.thread = threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True)
         self.thread.start()
+
+    def prompt_tokens(self):
+        """Of all requests, as they are estimated, with the schemas that they were held to."""
+        formats = [request.get("response_format", {}).get("json_schema", {}) for request in self.requests]
+        schemas = [form.get("schema") for form in formats]
+        return sum(map(estimated_tokens, [request["messages"] for request in self.requests], schemas))
 
     def close(self):
         self.http.shutdown()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class OneLine(click.ClickException):
-    """A wrong call: one line on stderr, exit code 2."""
+    """A wrong call, or what else a user can mend: one line on stderr, exit code 2 if no other is given."""
 
     def __init__(self, message: str, exit_code: int = 2) -> None:
         super().__init__(" ".join(message.split()))
@@ -73,8 +73,9 @@ def _one_line_usage() -> "Iterator[None]":
 
 @contextlib.contextmanager
 def one_line_errors(stopped: str = "stopped") -> "Iterator[None]":
-    """Turns what a user can mend into one line and exit code 2; anything else is a fault and shows its trace.
+    """Turns what a user can mend into one line; anything else is a fault and shows its trace.
 
+    Exit code 2, but 3 where a limit on tokens or cost stopped the work.
     stopped: what is said after Ctrl-C, with exit code 130.
     """
     try:
@@ -82,7 +83,9 @@ def one_line_errors(stopped: str = "stopped") -> "Iterator[None]":
     except BrokenPipeError:
         raise  # whoever reads the output has enough; click ends quietly
     except (ValueError, OSError) as error:
-        raise OneLine(str(error)) from None
+        from otherminds.tom.llm.accounts import LimitReached
+
+        raise OneLine(str(error), 3 if isinstance(error, LimitReached) else 2) from None
     except KeyboardInterrupt:
         raise OneLine(stopped, 130) from None
 
@@ -98,7 +101,7 @@ def main() -> None:
     otherminds import reference --items ...     other people's recordings
     otherminds compare runs/*/log.jsonl         every decision under every mind
 
-    Exit codes: 0 done, 1 finished with failed games, 2 a wrong call.
+    Exit codes: 0 done, 1 finished with failed games, 2 a wrong call, 3 stopped at a limit.
     """
     cache = os.environ.get("JAX_COMPILATION_CACHE_DIR")
     if cache is None:  # compiled programs are kept between calls

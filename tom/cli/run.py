@@ -22,8 +22,9 @@ class Runs(Group):
 
             path = config_files.find(name)
             if path is None:
-                return None
-            from otherminds.tom.experiments.config_command import command_of
+                told = config_files.unknown(name, "game and no experiment", self.commands)
+                raise ValueError(f"{told} (see otherminds run --help)")
+            from otherminds.tom.cli.config_command import command_of
 
             return command_of(path, main)
 
@@ -49,8 +50,7 @@ def experiments(name: str | None) -> None:
         if name is not None:
             path = config_files.find(name)
             if path is None or not path.exists():
-                known = ", ".join(config_files.ready_made())
-                raise ValueError(f"{name!r} is no experiment; there are {known}")
+                raise ValueError(config_files.unknown(name, "experiment"))
             click.echo(path.read_text(encoding="utf-8"), nl=False)
             return
         for path in config_files.ready_made().values():

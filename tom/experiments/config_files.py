@@ -15,8 +15,9 @@ A step's other keys are the command's options (with - or _) and arguments, lists
 only step. Paths of files to read are relative to the TOML file.
 """
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -30,6 +31,7 @@ from otherminds.tom.experiments.config import ConfigError
 
 SUFFIX = ".toml"
 OUT = "{out}"
+PLACE = re.compile(r"\{\w+\}")
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,13 @@ def find(name: str) -> Path | None:
     return ready_made().get(name)
 
 
+def unknown(name: str, what: str, others: Iterable[str] = ()) -> str:
+    """What is said of a name that stands for nothing. what: that it is not.   others: names of another kind."""
+    known = [*others, *ready_made()]
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    return f"{name!r} is no {what}; {'near: ' if near else 'there are '}{', '.join(near or known)}"
+
+
 def load(path: Path) -> Experiment:
     """Reads an experiment.
 
@@ -93,7 +102,7 @@ def load(path: Path) -> Experiment:
 def _text(path: Path, content: dict[str, Any], name: str) -> str:
     value = content.pop(name, "")
     if not isinstance(value, str):
-        raise ConfigError(f"{path}: {name}={value!r}: it is a text in quotes")
+        raise ConfigError(f"{path}: {name}={value!r}: must be a text in quotes")
     return value
 
 
@@ -136,7 +145,7 @@ def _value(where: str, value: Any, parameter: click.Parameter, experiment: Exper
         return [_one(where, one, parameter, experiment, out) for one in each]
     if isinstance(value, list):
         if not isinstance(parameter.type, click.types.StringParamType) or not all(isinstance(v, str) for v in value):
-            raise ConfigError(f"{where}={value!r}: it takes one value")
+            raise ConfigError(f"{where}={value!r}: must be one value")
         value = ",".join(value)
     return _one(where, value, parameter, experiment, out)
 
@@ -154,9 +163,11 @@ def _one(where: str, value: Any, parameter: click.Parameter, experiment: Experim
         else (str, "a text in quotes")
     )
     if not isinstance(value, allowed) or (isinstance(value, bool) and not flag):
-        raise ConfigError(f"{where}={value!r}: it is {named}")
+        raise ConfigError(f"{where}={value!r}: must be {named}")
     if not isinstance(value, str):
         return value
+    if other := [place for place in PLACE.findall(value) if place != OUT]:
+        raise ConfigError(f"{where}={value!r}: {other[0]} stands for nothing; only {OUT} does")
     if OUT in value:
         if out is None:
             raise ConfigError(f"{where}={value!r}: the file has no `out` that {OUT} could stand for")

@@ -182,15 +182,12 @@ async def run(
 
 def read_past(path: Path, config: DecryptoConfig, vocabulary: Vocabulary) -> Log:
     """What the log at `path` holds of this run; see `running.read_past`."""
-    return read_past_of(path, DECRYPTO, lambda begun: _same_run(begun, config, vocabulary), "settings or words")
-
-
-def _same_run(begun: journal.RunBegun, config: DecryptoConfig, vocabulary: Vocabulary) -> bool:
-    try:
-        recorded = validated(**begun.config)
-    except (ConfigError, TypeError):
-        return False
-    return recorded.identity() == config.identity() and begun.vocabulary == vocabulary.name
+    return read_past_of(
+        path,
+        DECRYPTO,
+        config.identity() | {"words": vocabulary.name},
+        lambda begun: validated(**begun.config).identity() | {"words": begun.vocabulary},
+    )
 
 
 def decision_of(line: journal.Decision) -> Decision:

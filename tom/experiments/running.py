@@ -12,6 +12,7 @@ What a run may spend is limited over all its starts: the log says what the earli
 import asyncio
 import datetime
 import importlib.metadata
+import json
 import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -32,6 +33,8 @@ from otherminds.tom.llm.notices import asking
 PACKAGES = ("otherminds", "jax", "jaxlib", "numpy", "openai")
 UNANSWERED = 3
 """Calls in a row without an answer, each with its own retries, after which a model counts as gone."""
+NAMED, LONGEST = 3, 60
+"""Settings of another run that are told, and how much of each."""
 
 
 @dataclass(frozen=True)
@@ -76,23 +79,55 @@ async def check_that_it_answers(client: Client) -> None:
     raise ModelError(f"{client.model}: no answer to {UNANSWERED} calls in a row ({answer.error})")
 
 
-def read_past(path: Path, rules: LogRules, same_run: Callable[[journal.RunBegun], bool], what: str) -> Log:
+def read_past(
+    path: Path,
+    rules: LogRules,
+    settings: Mapping[str, Any],
+    settings_of: Callable[[journal.RunBegun], Mapping[str, Any]],
+) -> Log:
     """What the log at `path` holds of this run; nothing where there is no log, or no whole line of it.
 
-    same_run: whether a log's first line is of this run.   what: names that in which another run may differ.
-    Raises: ConfigError for the log of another run, JournalError for one that cannot be read.
+    settings: what decides this run.   settings_of: the same of a log's first line; it raises ConfigError or TypeError
+    where that has other names.
+    Raises: ConfigError for the log of another run, naming what differs; JournalError for one that cannot be read.
     """
     if not path.exists():
         return Log()
     past = read_log(path, rules)
     if past.begun is None and past.deals:
         raise journal.JournalError(f"{path}, line 1: a log begins with run_begun")
-    if past.begun is not None and not same_run(past.begun):
+    if past.begun is not None and (told := _differences(past.begun, settings, settings_of)):
         raise ConfigError(
-            f"{path} is the log of another run (other {what}); give another --out, or the settings that "
-            "the log's first line shows"
+            f"{path} is the log of another run ({told}); give another --out, or the settings that the log's first "
+            "line shows"
         )
     return past
+
+
+def _differences(
+    begun: journal.RunBegun, settings: Mapping[str, Any], settings_of: Callable[[journal.RunBegun], Mapping[str, Any]]
+) -> str:
+    """In which settings a log is another run's; empty where it is this one."""
+    try:
+        there, here = _flat(settings_of(begun)), _flat(settings)
+    except (ConfigError, TypeError) as error:
+        return f"its settings are not those of this version: {error}"
+    other = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    told = [f"{name} {_told(there.get(name))} there, {_told(here.get(name))} here" for name in other]
+    return "; ".join(told[:NAMED]) + f"; and {len(told) - NAMED} more" * (len(told) > NAMED)
+
+
+def _flat(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
+    """Settings with those inside others by the names of both."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= _flat(value, f"{within}{name}.") if isinstance(value, Mapping) else {f"{within}{name}": value}
+    return found
+
+
+def _told(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 async def run_games(
@@ -131,9 +166,9 @@ async def run_games(
             try:
                 failures = await _play_all(session, models, planned, play, on_game)
             except LimitReached as error:
-                raise LimitReached(f"{error}; what was played is in {path}") from None
+                raise LimitReached(f"{error}; what was answered is in {path}") from None
             except ModelError as error:
-                raise ModelError(f"{error}; what was played is in {path}, the same command goes on with it") from None
+                raise ModelError(f"{error}; what was answered is in {path}, the same command goes on with it") from None
             if not past.complete:
                 writer.write(journal.RunOver(games=len(failures), time=now()))
     resumed = sum(map(len, past.decisions.values()))

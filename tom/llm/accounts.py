@@ -1,9 +1,9 @@
 """What a run spends, in tokens and dollars, and where it stops.
 
 A limit is looked at before every call. The calls in flight count by their reserve: the tokens of the prompt, estimated
-as a quarter of its characters, and the most that the answer may hold. Near a limit calls therefore wait for those in
-flight, whose real usage is nearly always smaller; the run stops when nothing is in flight and the next call does not
-fit. So nothing that was paid for is thrown away by the stop, and a limit is overshot only
+as a quarter of its characters and its schema's, and the most that the answer may hold. Near a limit calls therefore
+wait for those in flight, whose real usage is nearly always smaller; the run stops when nothing is in flight and the
+next call does not fit. So nothing that was paid for is thrown away by the stop, and a limit is overshot only
 
 - by what a prompt has more than a quarter token a character (other scripts than the Latin one have up to about one);
 - by what servers charge and do not report: failed requests that were retried, and answers without a usage;
@@ -64,12 +64,12 @@ class Limits:
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, value in (("token_limit", self.tokens), ("cost_limit", self.cost)):
+        for name, value in (("--token-limit", self.tokens), ("--cost-limit", self.cost)):
             if value is not None and not 0 < value < math.inf:
-                raise ModelError(f"{name}={value!r} must be positive")
+                raise ModelError(f"{name} {value!r}: must be above 0")
         for model, price in self.prices.items():
             if not all(0 <= dollars < math.inf for dollars in price):
-                raise ModelError(f"price of {model!r}: {price} must be two numbers of dollars, at least 0")
+                raise ModelError(f"--price of {model!r}, {price}: must be two numbers of dollars, at least 0")
 
     def cost_of(self, model: str, usage: Usage) -> float | None:
         """Dollars; None where the model has no price."""
@@ -138,7 +138,7 @@ class Account:
         if self.limits.cost is not None and self.limits.cost_of(model, Usage()) is None:
             known = ", ".join(self.limits.prices) or "none"
             raise ModelError(
-                f"cost_limit={self.limits.cost:g}: {model} has no price (prices: {known}); give --price IN,OUT in "
+                f"--cost-limit {self.limits.cost:g}: {model} has no price (prices: {known}); give --price IN,OUT in "
                 "dollars a million tokens, or a file of prices"
             )
 
@@ -190,7 +190,11 @@ class Account:
         )
 
 
-def estimated_tokens(messages: object) -> int:
-    """Tokens of a prompt: a quarter of its characters, rounded up, and four for each message's frame."""
+def estimated_tokens(messages: object, schema: object = None) -> int:
+    """Tokens of a prompt: a quarter of its characters, rounded up, and four for each message's frame.
+
+    schema: that the answer is held to; some servers write it into the prompt, so it counts.
+    """
     texts = [str(message["content"]) for message in messages]
-    return math.ceil(sum(map(len, texts)) / CHARACTERS_A_TOKEN) + 4 * len(texts)
+    held = len(json.dumps(schema)) if schema else 0
+    return math.ceil((sum(map(len, texts)) + held) / CHARACTERS_A_TOKEN) + 4 * len(texts)

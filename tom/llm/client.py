@@ -220,7 +220,7 @@ class Client:
 
     async def _paid(self, wanted: Mapping[str, Any], messages: Sequence[Mapping[str, str]]) -> Answer:
         """An answer of the server, put to the account."""
-        reserve = Usage(estimated_tokens(messages), wanted["limit"])
+        reserve = Usage(estimated_tokens(messages, wanted.get("schema")), wanted["limit"])
         async with self._slots, self.account.call(self.model, reserve):
             answer = await self._without_what_is_refused(wanted, messages)
             self.account.count(self.model, Usage(answer.prompt_tokens, answer.completion_tokens))

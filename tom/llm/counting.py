@@ -104,7 +104,7 @@ class CountingClient(Client):
         limit = self._wanted(limit=max_tokens)["limit"]
         answer, written = self._expected(schema, limit)
         echo = _tokens(min(LONGEST_ECHO, CHARACTERS_A_TOKEN * limit) + COMPLAINT) + FRAMES
-        self.calls = self.calls.plus(Calls(1, estimated_tokens(messages), written, limit, echo), self.weight)
+        self.calls = self.calls.plus(Calls(1, estimated_tokens(messages, schema), written, limit, echo), self.weight)
         raise Counted(answer)
 
     def _expected(self, schema: Mapping[str, Any] | None, limit: int) -> tuple[str, int]:

@@ -1,14 +1,17 @@
 """Experiment files: what they may hold, how options go before them, and that the ready-made ones are in order."""
 
+import re
 import sys
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from otherminds.tom import cli
+from otherminds.tom.cli.config_command import command_of
+from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError
-from otherminds.tom.experiments.config_command import command_of
 from otherminds.tom.experiments.config_files import find, load, ready_made, values_of
 
 
@@ -151,9 +154,12 @@ def test_an_import_is_made_once(root, written, calls, tmp_path):
         pass
 
     @imports.command("people")
+    @click.option("--people", default="everybody")
     @click.option("--out")
-    def people(out):
+    def people(people, out):
         calls.append(("people", out))
+        begun = journal.RunBegun(game="rps", config={"of": people}, vocabulary="", versions={}, time=out)
+        journal.write_whole(Path(out) / "log.jsonl", [begun])
 
     both = written(f"""
         out = "{tmp_path}"
@@ -165,16 +171,22 @@ def test_an_import_is_made_once(root, written, calls, tmp_path):
         log = "{{out}}/people/log.jsonl"
     """)
     assert invoke(root, both).exit_code == 0 and [name for name, _ in calls] == ["people", "ask"]
-    (tmp_path / "people").mkdir()
-    (tmp_path / "people" / "log.jsonl").touch()
+    log = tmp_path / "people" / "log.jsonl"
+    before = log.read_bytes()
     again = invoke(root, both)
-    assert again.exit_code == 0 and [name for name, _ in calls] == ["people", "ask", "ask"]
-    assert "log.jsonl is there already" in again.output
+    assert again.exit_code == 0 and "log.jsonl is there already" in again.output and calls[-1][0] == "ask"
+    other = invoke(root, both, "--people", "somebody")  # is not passed off as what was imported
+    assert other.exit_code == 2 and f"{log} holds another recording, or was imported with other options" in other.output
+    assert calls[-1][0] == "people" and calls[-1][1] != str(log.parent) and log.read_bytes() == before
 
 
 def test_help_shows_what_the_file_says(root, written, calls):
     told = invoke(root, written(ONE), "--help").output
     assert "One step." in told and "[default: 3]" in told and "[default: 10]" not in told and not calls
+    assert re.search(r"--out PATH +\[default: runs/mine\]", told)
+    hot = TWO.replace('"run game"', '"run game"\ntemperature = 1.0').replace('"ask"', '"ask"\ntemperature = 0.5')
+    told = invoke(root, written(hot), "--help").output
+    assert re.search(r"--temperature FLOAT +\[default: differs by step\]", told)
 
 
 @pytest.mark.parametrize(
@@ -186,16 +198,17 @@ def test_help_shows_what_the_file_says(root, written, calls):
         ('command = "run mine"', "there is no such command"),
         ('command = "run game"\nround = 3', "round=3: no such option; near: rounds"),
         ('command = "run game"\nxyz = 3', "xyz=3: no such option; there are agents, rounds"),
-        ('command = "run game"\nrounds = 3.0', "rounds=3.0: it is a whole number"),
-        ('command = "run game"\nrounds = true', "rounds=True: it is a whole number"),
-        ('command = "run game"\nrounds = "3"', "rounds='3': it is a whole number"),
-        ('command = "run game"\ntemperature = "hot"', "temperature='hot': it is a number"),
-        ('command = "run game"\nno-talk = 1', "no_talk=1: it is true or false"),
-        ('command = "run game"\nagents = 3', "agents=3: it is a text in quotes"),
-        ('command = "run game"\nagents = [1]', "agents=[1]: it takes one value"),
-        ('command = "run game"\nrounds = [1, 2]', "rounds=[1, 2]: it takes one value"),
+        ('command = "run game"\nrounds = 3.0', "rounds=3.0: must be a whole number"),
+        ('command = "run game"\nrounds = true', "rounds=True: must be a whole number"),
+        ('command = "run game"\nrounds = "3"', "rounds='3': must be a whole number"),
+        ('command = "run game"\ntemperature = "hot"', "temperature='hot': must be a number"),
+        ('command = "run game"\nno-talk = 1', "no_talk=1: must be true or false"),
+        ('command = "run game"\nagents = 3', "agents=3: must be a text in quotes"),
+        ('command = "run game"\nagents = [1]', "agents=[1]: must be one value"),
+        ('command = "run game"\nrounds = [1, 2]', "rounds=[1, 2]: must be one value"),
         ('command = "run game"\nboards = "{out}/x"', "the file has no `out`"),
-        ('about = 3\ncommand = "run game"', "about=3: it is a text"),
+        ('out = "a"\ncommand = "run game"\nboards = "{here}/x"', "{here} stands for nothing; only {out} does"),
+        ('about = 3\ncommand = "run game"', "about=3: must be a text"),
         ("step = 3", "step=3: write [[step]]"),
         ('rounds = 3\n[[step]]\ncommand = "run game"', "rounds: beside [[step]]"),
         ("rounds =", "cannot be read as TOML"),
@@ -234,6 +247,13 @@ def test_ready_made_experiments_hold_what_their_commands_take(name):
         context = found.make_context(step.command[-1], open_ones, default_map=values)  # every value is of its kind
         assert all(context.params[option] == value or isinstance(value, list) for option, value in values.items())
     assert experiment.about in command.help
+
+
+def test_a_misspelt_name_is_told_the_nearest():
+    result = CliRunner().invoke(cli.main, ["run", "decrypto-k-swep"])
+    assert result.exit_code == 2 and "is no game and no experiment; near: decrypto-k-sweep" in result.stderr
+    result = CliRunner().invoke(cli.main, ["experiments", "rps-regime"])
+    assert result.exit_code == 2 and "'rps-regime' is no experiment; near: rps-regimes" in result.stderr
 
 
 def test_the_command_line_finds_them():

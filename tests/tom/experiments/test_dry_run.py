@@ -20,7 +20,7 @@ from otherminds.tom.experiments.rps.observers import config as rps_config
 from otherminds.tom.experiments.rps.observers import run as rps
 from otherminds.tom.experiments.run import run
 from otherminds.tom.experiments.tasks.run import AskingSettings, ask_tasks
-from otherminds.tom.llm.accounts import Limits, Usage, estimated_tokens
+from otherminds.tom.llm.accounts import Limits, Usage
 from otherminds.tom.llm.client import GenerationSettings
 from otherminds.tom.llm.counting import Calls, filled_in
 from otherminds.tom.tasks.catalogue import TASKS
@@ -48,14 +48,10 @@ def real(play):
     return asyncio.run(play())
 
 
-def read_by(server):
-    return sum(estimated_tokens(request["messages"]) for request in server.requests)
-
-
 def same(estimate, server):
     """Whether a dry run has counted the calls that the server was sent."""
     calls = estimate.calls[MODEL]
-    return (calls.count, calls.read) == (len(server.requests), read_by(server)) and calls.count > 0
+    return (calls.count, calls.read) == (len(server.requests), server.prompt_tokens()) and calls.count > 0
 
 
 # Each game
@@ -100,7 +96,7 @@ def test_a_run_that_was_stopped_is_counted_from_there(server, tiny, tmp_path):
         server.requests.clear()
         real(play)
         left = estimate.calls.get(MODEL, Calls())
-        assert (left.count, left.read) == (len(server.requests), read_by(server))
+        assert (left.count, left.read) == (len(server.requests), server.prompt_tokens())
         spent.append(sum(usage.tokens for usage in estimate.spent.values()))
     made = sum(b'"agent":"vllm/fake' in line for line in lines[:5])
     assert spent == [0, 13 * made, 13 * 12]  # as the server reports every answer
@@ -166,7 +162,7 @@ def test_negotiations_are_counted(server, tmp_path):
     real(play)
     # What is offered first, and so a few digits of the second question, is the mind's; the message is as long.
     assert estimate.calls[MODEL].count == len(server.requests)
-    assert estimate.calls[MODEL].read == pytest.approx(read_by(server), abs=10)
+    assert estimate.calls[MODEL].read == pytest.approx(server.prompt_tokens(), abs=10)
 
 
 @pytest.fixture(scope="module")

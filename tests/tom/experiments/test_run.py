@@ -313,7 +313,7 @@ def test_a_model_that_goes_stops_the_run_and_is_asked_again(uninterrupted, serve
         with pytest.raises(ModelError) as raised:
             play(config, tiny, path)
         assert f"{MODEL}: no answer to {UNANSWERED} calls in a row" in str(raised.value)
-        assert f"what was played is in {path}, the same command goes on with it" in str(raised.value)
+        assert f"what was answered is in {path}, the same command goes on with it" in str(raised.value)
         assert "\n" not in str(raised.value)
         made = [line for line in decisions(path) if line.agent == MODEL]
         assert len(made) == calls and all(line.action is not None for line in made)
@@ -348,7 +348,7 @@ def test_a_call_that_fails_now_and_then_stops_nothing(server, tiny, tmp_path):
 
 def test_a_refused_key_stops_the_run_at_once(server, tiny, tmp_path):
     server.script = [server.script[0], (401, b"")]
-    with pytest.raises(ModelError, match=r"refuses the key .*VLLM_API_KEY; what was played is in .* goes on with it"):
+    with pytest.raises(ModelError, match=r"refuses the key .*VLLM_API_KEY; what was answered is in .* goes on with it"):
         play(config_of(server), tiny, tmp_path / "log.jsonl")
     assert all(line.action is not None for line in decisions(tmp_path / "log.jsonl"))
 

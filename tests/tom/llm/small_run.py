@@ -107,7 +107,7 @@ def settings_of(**changes):
 
 def run(url, path, settings, games=GAMES, on_start=None):
     """Plays the run, or goes on with it."""
-    past = read_past(path, RULES, lambda begun: True, "nothing")
+    past = read_past(path, RULES, {}, lambda begun: {})
     begun = journal.RunBegun(game="small", config={}, vocabulary="none", versions={}, time="now")
     asked = {MODEL: Asked(MODEL, url, settings)}
     return asyncio.run(

@@ -1,6 +1,7 @@
 """What is spent, and where it stops."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -43,6 +44,19 @@ def test_a_token_limit_is_kept_however_many_calls_are_in_flight(fake_server, at_
     said = str(errors[0])
     assert f"--token-limit {limit}: {account.tokens} tokens spent" in said and f"{RESERVE} more" in said
     assert "the same command with a higher limit goes on" in said and "\n" not in said
+
+
+def test_a_call_that_just_fits_is_made(fake_server):
+    assert len(run(fake_server, 1, Limits(tokens=RESERVE))[0]) == 1
+    assert not run(fake_server, 1, Limits(tokens=RESERVE - 1))[0]
+
+
+def test_a_schema_counts_in_the_reserve(fake_server):
+    schema = {"type": "object", "properties": {"guess": {"type": "string"}}}
+    more = estimated_tokens(ASK, schema) - estimated_tokens(ASK)
+    assert more == len(json.dumps(schema)) // 4  # with the words of the prompt a whole one
+    _, (error,), _ = run(fake_server, 1, Limits(tokens=RESERVE + more - 1), schema=schema)
+    assert f"{RESERVE + more} more" in str(error)
 
 
 def test_a_cost_limit_counts_both_kinds_of_tokens(fake_server):

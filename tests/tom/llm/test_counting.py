@@ -67,11 +67,12 @@ def test_calls_are_counted_and_none_is_made():
     free = MAX_TOKENS // THOUGHT
     assert len(thoughts) == 4 * free
     echo = (400 + 200) // 4 + 8, (1000 + 200) // 4 + 8
-    assert client.calls == Calls(2, 2 * prompt, form + free, 100 + MAX_TOKENS, sum(echo))
+    held = estimated_tokens(WORDS, guess_schema())
+    assert client.calls == Calls(2, held + prompt, form + free, 100 + MAX_TOKENS, sum(echo))
     client.weight = 2.5
     counted(client, {"max_tokens": 100, "schema": guess_schema()})
     assert (client.calls.count, client.calls.limit) == (4.5, 350 + MAX_TOKENS)
-    assert client.calls.expected == Usage(round(4.5 * prompt), round(3.5 * form + free))
+    assert client.calls.expected == Usage(round(3.5 * held + prompt), round(3.5 * form + free))
 
 
 def test_models_that_think_unseen_write_more(monkeypatch):
@@ -98,7 +99,7 @@ def test_every_attempt_used_up_is_a_bound(fake_server):
     assert asyncio.run(real()).action is None
     client = counting_client(MODEL, NOBODY, settings)
     counted(client, {})
-    read = sum(estimated_tokens(request["messages"]) for request in fake_server.requests)
+    read = fake_server.prompt_tokens()
     most = client.calls.attempted(attempts)
     assert len(fake_server.requests) == attempts and read <= most.prompt_tokens < 1.2 * read
     assert most.completion_tokens == attempts * 400

@@ -164,15 +164,18 @@ def test_a_line_that_is_written_in_part_is_cut_off_at_the_next_start(small, fake
 def test_a_run_stops_at_its_limit_and_goes_on_with_a_higher_one(small, fake_server, tmp_path):
     fake_server.script = [GOOD]
     path, calls = tmp_path / "log", small.GAMES * small.TURNS
-    for share in (0.3, 0.6):  # 13 tokens a call; the reserve of one is 128 and the prompt
-        limits = Limits(tokens=int(13 * calls * share) + 150)
+    with pytest.raises(LimitReached) as refused:
+        small.run(fake_server.url, tmp_path / "none", small.settings_of(limits=Limits(tokens=1)))
+    reserve = int(re.search(r"may take ([\d,]+) more", str(refused.value))[1])  # of a call, which takes 13 tokens
+    for share in (0.3, 0.6):
+        limits = Limits(tokens=int(13 * calls * share) + reserve)
         with pytest.raises(LimitReached, match=re.escape(f"--token-limit {limits.tokens}")) as stopped:
             small.run(fake_server.url, path, small.settings_of(limits=limits))
         assert str(path) in str(stopped.value) and "\n" not in str(stopped.value)
         spent = sum(
             sum(line.usage[kind] for kind in ("prompt_tokens", "completion_tokens")) for line in decisions(path)
         )
-        assert limits.tokens - 200 < spent <= limits.tokens and spent == 13 * len(fake_server.requests)
+        assert limits.tokens - reserve - 13 < spent <= limits.tokens and spent == 13 * len(fake_server.requests)
     finished = small.run(
         fake_server.url, path, small.settings_of(limits=Limits(tokens=10_000, prices={"*": (1.0, 2.0)}))
     )

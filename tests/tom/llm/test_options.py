@@ -51,7 +51,7 @@ def test_every_game_takes_the_same_options(monkeypatch, game):
     "options, words",
     [
         (["--price", "1"], "price='1'"),
-        (["--token-limit", "0"], "token_limit=0"),
+        (["--token-limit", "0"], "--token-limit 0: must be above 0"),
         (["--cost-limit", "nan"], "nan is no finite number"),
         (["--max-retries", "-1"], "max_retries=-1"),
     ],

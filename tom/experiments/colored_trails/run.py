@@ -32,7 +32,6 @@ from otherminds.tom.experiments.colored_trails.records import (
     chips_text,
     deal_json,
 )
-from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.driver import Played, play
 from otherminds.tom.experiments.logs import Log
 from otherminds.tom.experiments.running import (
@@ -119,7 +118,12 @@ async def run(
     models = asked_models(config)
     planned = planned_games(config) if planned is None else planned
     begun = header(GAME, config.model_dump(mode="json"), f"{boards_name(planned)}, texts {_texts_hash(config)}")
-    past = read_past(path, COLORED_TRAILS, lambda other: _same_run(other, config, begun), "settings, boards or texts")
+    past = read_past(
+        path,
+        COLORED_TRAILS,
+        config.identity() | {"boards": begun.vocabulary},
+        lambda other: validated(**other.config).identity() | {"boards": other.vocabulary},
+    )
     seated = {agent for game in planned if game.game_id not in past.over for agent in game.agents}
     asked = {agent: how for agent, how in models.items() if agent in seated}
     tables = _Tables(config, on_decision)
@@ -130,14 +134,6 @@ async def run(
             on_start(coming)
 
     return await runner(path, past, begun, asked, planned, tables.play, on_start=start, on_game=on_game)
-
-
-def _same_run(other: journal.RunBegun, config: NegotiationConfig, begun: journal.RunBegun) -> bool:
-    try:
-        recorded = validated(**other.config)
-    except (ConfigError, TypeError):
-        return False
-    return recorded.identity() == config.identity() and other.vocabulary == begun.vocabulary
 
 
 def _texts_hash(config: NegotiationConfig) -> str:

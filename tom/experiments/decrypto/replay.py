@@ -26,7 +26,7 @@ from otherminds.tom.agents.stand_in import StandIn
 from otherminds.tom.agents.words import Words
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError
-from otherminds.tom.experiments.decrypto.settings import digest_of, generation_json, same_settings
+from otherminds.tom.experiments.decrypto.settings import deciding, digest_of, generation_json
 from otherminds.tom.experiments.decrypto.standing import turns_played
 from otherminds.tom.experiments.driver import Played, play
 from otherminds.tom.experiments.logs import Log
@@ -147,8 +147,8 @@ async def replay(
     past = read_past(
         path,
         DECRYPTO,
-        lambda begun: same_settings(begun.config, config) and begun.vocabulary == vocabulary.name,
-        "recording, settings or words",
+        deciding(config) | {"words": vocabulary.name},
+        lambda begun: deciding(begun.config) | {"words": begun.vocabulary},
     )
     left = [game for game in planned if game.game_id not in past.over]
     models = {

@@ -1,4 +1,4 @@
-"""How settings of replays and askings stand in a log, and when two are the same."""
+"""How settings of replays and askings stand in a log, and which of them decide."""
 
 import hashlib
 from pathlib import Path
@@ -22,11 +22,7 @@ def digest_of(recording: Path) -> str:
     return hashlib.sha256(recording.read_bytes()).hexdigest()[:12]
 
 
-def same_settings(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two configurations decide the same; they may differ in how patiently a server is called."""
-    return _identity(one) == _identity(other)
-
-
-def _identity(config: dict[str, Any]) -> dict[str, Any]:
+def deciding(config: dict[str, Any]) -> dict[str, Any]:
+    """The settings that decide what is asked; not those that only say how patiently a server is called."""
     generation = {name: value for name, value in config.get("generation", {}).items() if name not in CALLING}
     return config | {"generation": generation}

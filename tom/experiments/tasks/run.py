@@ -17,7 +17,7 @@ from otherminds.tom.agents.base import Decision
 from otherminds.tom.experiments import journal, records
 from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.decrypto.questions import ask_each
-from otherminds.tom.experiments.decrypto.settings import digest_of, generation_json, same_settings
+from otherminds.tom.experiments.decrypto.settings import deciding, digest_of, generation_json
 from otherminds.tom.experiments.decrypto.standing import turns_played
 from otherminds.tom.experiments.logs import Log
 from otherminds.tom.experiments.model_agents import ModelAgent, is_model, read_asked
@@ -134,7 +134,7 @@ async def ask_tasks(
         "generation": generation_json(settings.generation),
         "max_attempts": settings.max_attempts,
     }
-    past = read_past(path, TASK_RULES, lambda begun: same_settings(begun.config, config), "recording or settings")
+    past = read_past(path, TASK_RULES, deciding(config), lambda begun: deciding(begun.config))
     left = {(plan.agent, plan.task.role) for plan in planned if plan.game_id not in past.over}
     clients = {
         agent: Asked(model.model, settings.base_url, model.generation)

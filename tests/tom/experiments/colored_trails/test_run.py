@@ -319,7 +319,9 @@ def test_the_log_of_another_run_is_left_as_it_is(uninterrupted, server, tmp_path
     path = tmp_path / "log.jsonl"
     path.write_bytes(lines[0])
     for change in ({"limit": 4}, {"ordinary": 3}, {"deception": "on"}, {"messages": False}, {"max_attempts": 1}):
-        with pytest.raises(ConfigError, match="is the log of another run"):
+        ((name, value),) = change.items()
+        told = rf"the log of another run \(.*{name} .+ there, {json.dumps(value)} here"
+        with pytest.raises(ConfigError, match=told):
             negotiate(config_of(server, **change), path)
     dealt = json.loads(lines[1])
     dealt["deal"]["goals"] = dealt["deal"]["goals"][::-1]

@@ -29,7 +29,7 @@ from otherminds.tom.experiments.decrypto.lexicon.records import (
     plain,
 )
 from otherminds.tom.experiments.decrypto.questions import ask_each
-from otherminds.tom.experiments.decrypto.settings import digest_of, generation_json, same_settings
+from otherminds.tom.experiments.decrypto.settings import deciding, digest_of, generation_json
 from otherminds.tom.experiments.logs import Log
 from otherminds.tom.experiments.model_agents import ModelAgent, is_model, read_asked
 from otherminds.tom.experiments.running import Asked as AskedModel
@@ -163,7 +163,7 @@ async def elicit(
         "generation": generation_json(settings.generation),
         "max_attempts": settings.max_attempts,
     }
-    past = read_past(path, LEXICON_RULES, lambda begun: same_settings(begun.config, config), "recording or settings")
+    past = read_past(path, LEXICON_RULES, deciding(config), lambda begun: deciding(begun.config))
     left = {plan.agent for plan in planned if plan.game_id not in past.over}
     clients = {agent: AskedModel(models[agent].model, settings.base_url, models[agent].generation) for agent in left}
 

@@ -24,7 +24,6 @@ from otherminds.tom.agents.base import Decision
 from otherminds.tom.agents.observer import MindObserver, ModelObserver, pair_text
 from otherminds.tom.agents.stand_in import StandIn
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.driver import Played, play
 from otherminds.tom.experiments.rps.matches.play import play_matches
 from otherminds.tom.experiments.rps.observers.config import (
@@ -178,7 +177,12 @@ async def run(
     """
     models = asked_models(config)
     begun = header(GAME, config.model_dump(mode="json"), wording_name(config.legacy_decimals))
-    past = read_past(path, OBSERVER, lambda other: _same_run(other, config, begun), "settings or texts")
+    past = read_past(
+        path,
+        OBSERVER,
+        config.identity() | {"texts": begun.vocabulary},
+        lambda other: validated(**other.config).identity() | {"texts": other.vocabulary},
+    )
     deals = deal_matches(config)
     planned = planned_matches(config)
     needed = {one.observer for one in planned if one.game_id not in past.over}
@@ -197,14 +201,6 @@ def decision_of(line: journal.Decision) -> Decision:
     """The decision that a line of the log records."""
     action = None if line.action is None else pair_places(line.action)
     return Decision(action, past_attempts(line), statement=line.statement, reasoning=line.reasoning)
-
-
-def _same_run(other: journal.RunBegun, config: ObserverConfig, begun: journal.RunBegun) -> bool:
-    try:
-        recorded = validated(**other.config)
-    except (ConfigError, TypeError):
-        return False
-    return recorded.identity() == config.identity() and other.vocabulary == begun.vocabulary
 
 
 @cache

@@ -1,6 +1,9 @@
 """`otherminds run CONFIG`: an experiment file as a command, whose options go before what the file says."""
 
+import contextlib
 import copy
+import io
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,11 +11,13 @@ from typing import Any
 
 import click
 
+from otherminds.tom.cli.calls import one_line_errors
+from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.config_files import Experiment, Step, load, values_of
 
 IMPORT, LOG = "import", "log.jsonl"
-"""A step that imports is left out where its log is there already."""
+"""A step that imports is left out where the log that it would write is there already."""
 
 
 def command_of(path: Path, root: click.Group) -> click.Command:
@@ -34,7 +39,8 @@ def command_of(path: Path, root: click.Group) -> click.Command:
             if isinstance(parameter, click.Argument) and parameter.name not in values:
                 options[str(parameter.name)] = _as_option(parameter)
             elif isinstance(parameter, click.Option) and (parameter.name not in options or parameter.name in values):
-                options[str(parameter.name)] = _as_the_file_has_it(parameter, values)
+                said = [each[parameter.name] for each in file_values if parameter.name in each]
+                options[str(parameter.name)] = _as_the_file_has_it(parameter, said, experiment.out)
     return click.Command(
         experiment.name,
         params=list(options.values()),
@@ -54,13 +60,21 @@ def _looked_up(root: click.Group, step: Step, experiment: Experiment) -> click.C
     return found
 
 
-def _as_the_file_has_it(parameter: click.Option, values: Mapping[str, Any]) -> click.Option:
-    """The option, that shows the file's value as its default and may be left out."""
+def _as_the_file_has_it(parameter: click.Option, said: Sequence[Any], out: str | None) -> click.Option:
+    """The option, that shows the file's value as its default and may be left out.
+
+    said: its value in every step that has one.   out: the file's own.
+    """
     shown = copy.copy(parameter)
     shown.required = False
-    if shown.name in values and shown.name != "out":
-        shown.default, shown.show_default = values[str(shown.name)], True
+    own = [out] if shown.name == "out" and out is not None else said
+    if own:
         shown.help = (shown.help or "").partition("  [default:")[0]
+        if all(value == own[0] for value in own):
+            shown.default, shown.show_default = own[0], True
+        else:
+            shown.default, shown.show_default = None, False
+            shown.help += "  [default: differs by step]"
     return shown
 
 
@@ -96,17 +110,21 @@ def _runner(experiment: Experiment, commands: list[click.Command]) -> Callable[.
         out = experiment.out
         if out is not None and "out" in asked:
             out = asked.pop("out")
-        steps = [
-            (step, command, values_of(step, command, experiment, out))
-            for step, command in zip(experiment.steps, commands, strict=True)
-        ]
+        with one_line_errors():
+            steps = [
+                (step, command, values_of(step, command, experiment, out))
+                for step, command in zip(experiment.steps, commands, strict=True)
+            ]
         said = {name for *_, values in steps for name in values}
         failed, made = False, list[Path]()
         for number, (step, command, values) in enumerate(steps, 1):
             own = {str(parameter.name) for parameter in command.params}
             values |= {name: asked[name] for name in own & asked.keys() if name in values or name not in said}
             if step.command[0] == IMPORT and (Path(values["out"]) / LOG).exists():
+                with one_line_errors():
+                    _check_imported(step, command, values)
                 click.echo(f"{experiment.name}: {Path(values['out']) / LOG} is there already", err=True)
+                made.append(Path(values["out"]))
                 continue
             if len(commands) > 1:
                 told = f"{experiment.name}, step {number} of {len(commands)}: {' '.join(step.command)}"
@@ -121,6 +139,19 @@ def _runner(experiment: Experiment, commands: list[click.Command]) -> Callable[.
             context.exit(1)
 
     return run
+
+
+def _check_imported(step: Step, command: click.Command, values: Mapping[str, Any]) -> None:
+    """Imports again, into a folder that is thrown away.
+
+    Raises: ConfigError where the log that is there is another: of another recording, or with other options.
+    """
+    there = Path(values["out"]) / LOG
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        _call(command, f"otherminds {' '.join(step.command)}", {**values, "out": folder})
+        new, old = (journal.canonical(journal.read(log)) for log in (Path(folder) / LOG, there))
+    if new != old:
+        raise ConfigError(f"{there} holds another recording, or was imported with other options; give another --out")
 
 
 def _not_counted(command: click.Command, values: Mapping[str, Any], earlier: Sequence[Path]) -> str | None:
