@@ -17,6 +17,7 @@ from otherminds.tom.experiments.compare import DEFAULT_MINDS, Alternatives, Near
 from otherminds.tom.experiments.config import ConfigError, validated
 from otherminds.tom.experiments.run import model_names
 from otherminds.tom.experiments.simulate import Summary
+from otherminds.tom.llm.accounts import LimitReached
 from otherminds.tom.minds.decrypto.registry import named
 
 HEAVY = ("jax", "jaxlib", "numpy", "openai", "matplotlib", "numpyro", "pydantic", "rich", "scipy")
@@ -178,7 +179,7 @@ def test_a_run_prints_its_tables_and_writes_the_report(ran):
     assert result.exit_code == 0
     assert result.stderr.splitlines()[:4] == [f"playing: {done} of 4" for done in (1, 2, 3, 4)]  # no terminal, no bar
     assert "Decrypto (unofficial): 4 games at 2 tables, 2 seeds" in result.stdout
-    assert "no language model sits at the tables" in result.stdout
+    assert "no language model sits at the tables" not in result.stdout  # everybody was named
     for name in ("log.jsonl", "report.html", "scores.csv", "decisions.csv"):
         assert (out / name).stat().st_size > 0
         assert name == "log.jsonl" or f"wrote {out / name}" in result.stdout
@@ -282,6 +283,34 @@ def test_a_wrong_simulation_is_told_in_one_line(tiny_files, arguments, message):
 )
 def test_a_wrong_command_is_told_in_one_line(arguments):
     assert told(call(*arguments)).startswith("otherminds: ") and "--help)" in call(*arguments).stderr
+
+
+def test_a_run_without_minds_tells_how_the_games_went(ran, tiny_files, tmp_path):
+    """Of the same games: the same outcomes, and no comparison."""
+    whole, out = ran
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "log.jsonl").write_bytes((out / "log.jsonl").read_bytes())
+    seats = ["--encoder", "baseline,baseline:k=4", "--decoder", "literal", "--interceptor", "baseline"]
+    command = ["run", "decrypto", *seats, "--episodes", "1", "--out", str(tmp_path / "out"), *flags(tiny_files)]
+    result = call(*command, "--no-minds", env={"COLUMNS": "80"})
+    assert result.exit_code == 0 and "How well each mind explains" not in result.stdout
+
+    def games(said):
+        return said[said.index("Games (E encoder") : said.index("Means a game")]
+
+    assert games(result.stdout) == games(whole.stdout)
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"cube.csv", "outcomes.png", "transcripts.html"} <= written and "report.html" not in written
+    assert (tmp_path / "out" / "cube.csv").read_bytes() == (out / "cube.csv").read_bytes()
+    assert f"otherminds compare {tmp_path / 'out' / 'log.jsonl'}" in result.stdout
+    assert "--no-minds asks none" in told(call(*command, "--no-minds", "--minds", "decoder=literal"))
+
+
+def test_a_stop_at_a_limit_has_an_exit_code_of_its_own():
+    for error, code in ((LimitReached("stopped at --token-limit 5"), 3), (ValueError("no"), 2)):
+        with pytest.raises(calls.OneLine) as raised, calls.one_line_errors():
+            raise error
+        assert raised.value.exit_code == code and raised.value.message == str(error)
 
 
 def test_failed_answers_end_with_exit_code_1(fake_server, tiny_files, tmp_path, monkeypatch):

@@ -163,7 +163,7 @@ def _not_counted(command: click.Command, values: Mapping[str, Any], earlier: Seq
             given = values.get(str(parameter.name)) or ()
             for path in map(Path, [given] if isinstance(given, str) else given):
                 if not path.exists() and any(path.is_relative_to(folder) for folder in earlier):
-                    return f"it reads {path}, which an earlier step makes: it can be counted once that is there"
+                    return f"it reads {path}, which an earlier step makes; its calls come on top of the others'"
     return None
 
 

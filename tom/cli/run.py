@@ -87,6 +87,7 @@ def experiments(name: str | None) -> None:
 @click.option("--continue-after-loss", is_flag=True, help="Play on to the last turn after a loss.")
 @words
 @comparison
+@click.option("--no-minds", is_flag=True, help="Set no minds beside, which takes most of the time where minds play.")
 @click.option("--out", type=click.Path(), help="Folder of log and report.  [default: runs/decrypto-<settings>]")
 def run_decrypto(**options: Any) -> None:
     """Decrypto: a language model beside rational players, every decision compared.

@@ -123,6 +123,8 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
         named_agents["decoder"] = [team_mate(encoder) for encoder in encoders["encoder"]]
     personas = read_personas(options["personas"])
     lists, note = agent_lists(named_agents, model)
+    if all(named_agents.values()):
+        note = None  # whoever named everybody wants no model where none is
     if design == "coordination" and not named_agents["interceptor"]:
         lists["interceptor"] = lists["interceptor"][:1]
     lists = {
@@ -131,6 +133,8 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
         )
         for role in Role
     }
+    if options["no_minds"] and options["mind_specs"]:
+        raise ValueError(f"--minds {options['mind_specs'][0]}: --no-minds asks none; leave one of the two out")
     minds = _minds(options["mind_specs"])
     check_lapse(options["lapse"])
     config = validated(
@@ -184,7 +188,11 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
             run(config, vocabulary, folder / LOG, on_start=announce, on_game=lambda _: advance(), on_decision=count)
         )
     print_finished(finished, "decisions were in the log already and were not made again", nothing_new=not made)
-    report([folder / LOG], vocabulary, folder, minds, options["lapse"])
+    if options["no_minds"]:
+        report_games([folder / LOG], vocabulary, folder)
+        click.echo(f"No mind was asked; `otherminds compare {folder / LOG}` sets them beside.")
+    else:
+        report([folder / LOG], vocabulary, folder, minds, options["lapse"])
     if finished.failed_games:
         click.secho(f"{finished.failed_games} of {finished.games} games hold an answer that failed.", fg="yellow")
     return bool(finished.failed_games)
@@ -301,7 +309,7 @@ def report(
     from otherminds.tom.experiments.decrypto import profile as profiles
     from otherminds.tom.experiments.decrypto.lexicon import compare as meanings
     from otherminds.tom.experiments.decrypto.lexicon import console as lexicon_console
-    from otherminds.tom.experiments.report import write_profiles, write_report
+    from otherminds.tom.experiments.report import write_report
 
     games = read_games(logs, vocabulary)
     settings = Alternatives()
@@ -348,15 +356,25 @@ def report(
             lexicon_console.print_meanings(meant, lapse)
     if folder is None:
         return
-    written = write_report(
-        folder, games, vocabulary, rows, shadows, tables, near, logs=logs, lapse=lapse, settings=settings
-    )
-    if profile:
-        written += write_profiles(folder, profiled, privileges)
-    if lexica:
-        written += lexicon_console.write_meanings(folder, meant)
-    for path in written:
+    found = {"profiles": profiled, "privileges": privileges, "meanings": meant}
+    how = {"logs": logs, "lapse": lapse, "settings": settings}
+    for path in write_report(folder, games, vocabulary, rows, shadows, tables, near, **how, **found):
         click.echo(f"wrote {path}", err=as_json)
+
+
+def report_games(logs: Sequence[Path], vocabulary: Vocabulary, folder: Path) -> None:
+    """Prints and writes how the games of some logs went, without asking any mind."""
+    from otherminds.tom.experiments.report import write_games
+
+    games = read_games(logs, vocabulary)
+    lexicon = comparison.heard_lexicon(vocabulary, games)
+    outcomes = comparison.outcomes(games)
+    print_outcomes(outcomes)
+    print_nearness(comparison.nearness(games, lexicon))
+    print_kinds(kinds(games))
+    print_tags(tag_counts(games, error_tags(games, vocabulary, lexicon)))
+    for path in write_games(folder, games, vocabulary, outcomes, logs=logs):
+        click.echo(f"wrote {path}")
 
 
 def with_own_minds(minds: dict[Role, Sequence[str]], games: Games) -> dict[Role, Sequence[str]]:

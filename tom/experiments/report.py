@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple, SupportsFloat
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -34,6 +34,7 @@ from otherminds.tom.experiments.compare import (
     lapsed,
 )
 from otherminds.tom.experiments.cube import COLUMNS, LITTLE, Cell, cells, csv_rows, grids, kinds
+from otherminds.tom.experiments.decrypto.plots import profile_ranges
 from otherminds.tom.experiments.error_tags import DEFINITIONS, TAGS_OF, Tags, error_tags, tag_counts
 from otherminds.tom.experiments.frames import flat
 from otherminds.tom.experiments.records import Games
@@ -41,6 +42,10 @@ from otherminds.tom.experiments.trajectory import Trajectory, believes_keywords,
 from otherminds.tom.experiments.transcripts import MOST_GAMES, Lines, transcript
 from otherminds.tom.minds.decrypto.lexicon import Lexicon
 from otherminds.tom.minds.decrypto.registry import MINDS, is_mind
+
+if TYPE_CHECKING:
+    from otherminds.tom.experiments.decrypto.lexicon.compare import OwnMeaning
+    from otherminds.tom.experiments.decrypto.profile import Privilege, Profile
 
 SHADOWING = "bayesian"  # the interceptor that is followed where nobody at the tables had a belief
 DASH, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
@@ -60,26 +65,29 @@ def write_report(
     logs: Sequence[Path],
     lapse: float,
     settings: Alternatives,
+    profiles: Sequence["Profile"] = (),
+    privileges: Sequence["Privilege"] = (),
+    meanings: Sequence["OwnMeaning"] = (),
 ) -> list[Path]:
     """Writes report.html, transcripts.html, the figures as PNGs, cube.csv, decisions.csv and scores.csv into a folder.
 
     rows, shadows: of `compare.compare` with this lapse and these settings.   outcomes, nearness: of `compare` too.
     logs: what `games` was read from; the page shows the language models' answers as they stand there.
+    profiles, privileges: of `profile.profile`, where it was asked for; profiles.csv, privileges.csv and profiles.png.
+    meanings: of `lexicon.compare.compare_meanings`; meanings.csv.
     Returns: the files, the page first.
     Raises: JournalError for a log that cannot be read.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lexicon = heard_lexicon(vocabulary, games)
-    lines = {
-        (line.game_id, line.turn, Role[line.role.upper()]): line
-        for path in logs
-        for line in journal.read(path)
-        if isinstance(line, journal.Decision)
-    }
+    lines = _lines_of(logs)
     followed = most_interesting(games, vocabulary, lexicon)
     tags = error_tags(games, vocabulary, lexicon)
     tables = cells(games)
     figures = _draw(folder, games, lexicon, rows, outcomes, tables, followed)
+    if profiles:
+        figures["profiles"] = folder / "profiles.png"
+        profile_ranges(profiles, privileges, figures["profiles"])
     write_csv(folder / "cube.csv", COLUMNS, csv_rows(tables))
     write_decisions(folder / "decisions.csv", games, shadows, tags)
     write_scores(folder / "scores.csv", rows)
@@ -105,9 +113,48 @@ def write_report(
         tag_counts=tag_counts(games, tags),
         tags_of={role.name.lower(): names for role, names in TAGS_OF.items()},
         definitions=DEFINITIONS,
+        profiles=profiles,
+        privileges=privileges,
+        meanings=meanings,
         figures={name: data_uri(path) for name, path in figures.items()},
     )
     (folder / "report.html").write_text(page, encoding="utf-8")
+    pages = [folder / "report.html", _write_transcripts(folder, games, lines, tags)]
+    more = {"profiles": profiles, "privileges": privileges, "meanings": meanings}
+    for name, rows_of in more.items():
+        if rows_of:
+            table = [flat(row) for row in rows_of]
+            write_csv(folder / f"{name}.csv", list(table[0]), (list(row.values()) for row in table))
+    names = (*(name for name, rows_of in more.items() if rows_of), "cube", "decisions", "scores")
+    return [*pages, *figures.values(), *(folder / f"{name}.csv" for name in names)]
+
+
+def write_games(
+    folder: Path, games: Games, vocabulary: Vocabulary, outcomes: Sequence[Outcome], *, logs: Sequence[Path]
+) -> list[Path]:
+    """Writes what needs no mind beside: transcripts.html, the figures of outcomes and tables, cube.csv.
+
+    Arguments, what is returned and raised as in `write_report`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = cells(games)
+    figures = _draw_games(folder, outcomes, tables)
+    write_csv(folder / "cube.csv", COLUMNS, csv_rows(tables))
+    tags = error_tags(games, vocabulary, heard_lexicon(vocabulary, games))
+    return [_write_transcripts(folder, games, _lines_of(logs), tags), *figures.values(), folder / "cube.csv"]
+
+
+def _lines_of(logs: Sequence[Path]) -> Lines:
+    """Every decision's line, by game, turn and role."""
+    return {
+        (line.game_id, line.turn, Role[line.role.upper()]): line
+        for path in logs
+        for line in journal.read(path)
+        if isinstance(line, journal.Decision)
+    }
+
+
+def _write_transcripts(folder: Path, games: Games, lines: Lines, tags: Tags) -> Path:
     played = [g for g in range(len(games.ids)) if games.arrays.turns[g]]
     page = render(
         "transcripts.html",
@@ -116,20 +163,7 @@ def write_report(
         definitions=DEFINITIONS,
     )
     (folder / "transcripts.html").write_text(page, encoding="utf-8")
-    names = ("cube.csv", "decisions.csv", "scores.csv")
-    pages = [folder / "report.html", folder / "transcripts.html"]
-    return [*pages, *figures.values(), *(folder / name for name in names)]
-
-
-def write_profiles(folder: Path, profiles: Sequence[Any], privileges: Sequence[Any]) -> list[Path]:
-    """Writes profiles.csv and privileges.csv; returns the files. An interval has columns of mode, low and high."""
-    written = []
-    for name, rows in (("profiles", profiles), ("privileges", privileges)):
-        if rows:
-            table = [flat(row) for row in rows]
-            write_csv(folder / f"{name}.csv", list(table[0]), (list(row.values()) for row in table))
-            written.append(folder / f"{name}.csv")
-    return written
+    return folder / "transcripts.html"
 
 
 def _draw(
@@ -142,20 +176,28 @@ def _draw(
     followed: "Followed | None",
 ) -> dict[str, Path]:
     """The figures that there is something to draw for, by name."""
-    figures = {}
+    figures = _draw_games(folder, outcomes, tables)
 
     def path(name: str) -> Path:
         figures[name] = folder / f"{name}.png"
         return figures[name]
 
-    if outcomes:
-        plots.outcome_bars(outcomes, path("outcomes"))
-    if maps := grids(tables):
-        plots.cube_heat_maps(maps, path("cube"))
     plots.mind_heat_maps(rows, path("minds"))
     plots.hint_nearness(ranks_by_encoder(games, lexicon), path("nearness"))
     if followed is not None:
         plots.belief_trajectory(followed.trajectory, path("belief"))
+    return figures
+
+
+def _draw_games(folder: Path, outcomes: Sequence[Outcome], tables: Sequence[Cell]) -> dict[str, Path]:
+    """Those of how the games went."""
+    figures = {}
+    if outcomes:
+        figures["outcomes"] = folder / "outcomes.png"
+        plots.outcome_bars(outcomes, figures["outcomes"])
+    if maps := grids(tables):
+        figures["cube"] = folder / "cube.png"
+        plots.cube_heat_maps(maps, figures["cube"])
     return figures
 
 

@@ -315,7 +315,7 @@ def test_an_experiment_counts_the_steps_that_it_can(tmp_path, monkeypatch):
     (tmp_path / "mine.toml").write_text(STEPS)
     told = invoked("run", "mine.toml", "--model", MODEL, "--base-url", NOBODY).output
     assert told.count("Dry run: what would be asked") == 1
-    assert "it reads runs/mine/games/log.jsonl, which an earlier step makes: it can be counted once" in told
+    assert "it reads runs/mine/games/log.jsonl, which an earlier step makes; its calls come on top" in told
     assert "it asks no language model, and is left out of a dry run" in told
     assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
 

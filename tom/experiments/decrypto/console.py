@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -151,6 +152,16 @@ def print_summaries(rows: Sequence[Summary], title: str) -> None:
     show(title, table, "Turns: mean a game. Tokens: over all games.")
 
 
+def _explained_by_none(profiled: Sequence[Profile]) -> list[str]:
+    """A sentence where no depth explains an agent better than chance does."""
+    best: dict[str, float] = {}
+    for row in profiled:
+        name = f"{row.role} {row.agent}"
+        best[name] = max(best.get(name, -math.inf), row.log_evidence - row.chance)
+    none = [name for name, gain in best.items() if gain <= 0]
+    return [f"No depth beats chance: {', '.join(none)}."] if none else []
+
+
 def print_profiles(profiled: Sequence[Profile], privileges: Sequence[Privilege]) -> None:
     """How deep each agent reasons, how rationally, with how noisy a lexicon; and whether encoders use the secret."""
     table = table_of("role, agent, and depth", "share", "alpha", "95%", "noise", "nats", "evidence")
@@ -159,9 +170,7 @@ def print_profiles(profiled: Sequence[Profile], privileges: Sequence[Privilege])
         if (group := (row.role, row.agent)) != before:
             if before is not None:
                 table.add_section()
-            own = [each.log_evidence for each in profiled if (each.role, each.agent) == group]
-            none = " no depth beats chance" * (max(own) < row.chance)
-            table.add_row(Text(f"{row.role} {row.agent} ({row.decisions} decisions){none}", style="bold"), *[""] * 6)
+            table.add_row(Text(f"{row.role} {row.agent} ({row.decisions} decisions)", style="bold"), *[""] * 6)
             table.add_row("  chance", *[""] * 4, number(row.chance / row.decisions), "")
         before = group
         table.add_row(
@@ -180,8 +189,8 @@ def print_profiles(profiled: Sequence[Profile], privileges: Sequence[Privilege])
         "share: posterior probability of the depth. alpha, noise: at the mode, and the",
         "shortest range of the grid that holds 95%; a range that ends at the grid's edge",
         "goes on beyond it. nats: a decision, at the mode. evidence: nats, of all decisions together, averaged over "
-        "the grid, above a uniformly random choice; where it is below 0 for every depth, none beats chance. "
-        "docs/decrypto.md has the models.",
+        "the grid, above a uniformly random choice; docs/decrypto.md has the models.",
+        *_explained_by_none(profiled),
     )
     if not privileges:
         return

@@ -1,6 +1,7 @@
 """Rationality, noise and depth against single shadows, cases made by hand, and players whose make is known."""
 
 import asyncio
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 from otherminds.games.decrypto.rules import Role, View
 from otherminds.tom.experiments.compare import LAPSE, Alternatives, heard_lexicon, lapsed, shadow
 from otherminds.tom.experiments.config import validated
+from otherminds.tom.experiments.decrypto import console
 from otherminds.tom.experiments.decrypto import profile as profiles
-from otherminds.tom.experiments.decrypto.profile import Family, family_scores, profile, shadow_family
+from otherminds.tom.experiments.decrypto.plots import profile_ranges
+from otherminds.tom.experiments.decrypto.profile import Family, Interval, Profile, family_scores, profile, shadow_family
 from otherminds.tom.experiments.records import read_games
 from otherminds.tom.experiments.run import run
 from otherminds.tom.minds.decrypto.registry import UnknownMind, named
@@ -116,3 +119,60 @@ def test_what_made_the_decisions_is_found(tiny, played):
         assert row.share > 0.95 and row.alpha.low <= alpha * 1.3 and row.alpha.high >= alpha / 1.3
         assert row.noise.low == 0.0
     assert len(privileges) == 1 and privileges[0].decisions == of["encoder", 0].decisions
+
+
+def test_evidence_shares_and_chance_by_hand(games):
+    """Two alphas and two noises; a failed decision has what only the lapse allows, whatever the mind."""
+    guesses = np.array(games.arrays.decoder_guesses)
+    guesses[0, 0] = -1
+    games = replace(games, arrays=games.arrays._replace(decoder_guesses=guesses))
+    shape, count = games.arrays.codes.shape, int(there(games).sum()) - 1
+    nothing = np.full(shape, np.log(LAPSE / 24))
+    first, second = np.full((2, 2, *shape), -2.0), np.full((2, 2, *shape), -2.5)
+    first[1, 0] = -1.0
+    agent = WHO["decoder"][0]
+    one, two = profiles._profiles(games, Role.DECODER, agent, [(first, nothing), (second, nothing)], LAPSE)
+    failed = np.log(LAPSE / 24)
+    evidence = np.log((np.exp(-count) + 3 * np.exp(-2 * count)) / 4) + failed
+    assert one.log_evidence == pytest.approx(evidence) and two.log_evidence == pytest.approx(-2.5 * count + failed)
+    assert one.share == pytest.approx(1 / (1 + np.exp(two.log_evidence - evidence)))
+    assert one.chance == two.chance == pytest.approx(-count * np.log(24) + failed)
+    assert one.decisions == count + 1 and one.log_score == pytest.approx((-count + failed) / (count + 1))
+    assert (one.alpha.mode, one.noise.mode) == (profiles.FAMILIES[Role.DECODER][0].alphas[0], profiles.NOISES[1])
+
+
+def test_the_index_is_above_0_for_who_minds_what_the_interceptor_knows(tiny, games, monkeypatch):
+    """Every mind gives -3 a decision, but -1 the one who knows that the interceptor lacks the keywords."""
+
+    def scores(games, lexicon, family, *arguments):
+        value = -1.0 if family is profiles.FAMILIES[Role.ENCODER][1] else -3.0
+        shape = games.arrays.codes.shape
+        return np.full((1, 1, *shape), value), np.full(shape, -9.0)
+
+    monkeypatch.setattr(profiles, "family_scores", scores)
+    found, (privilege,) = profile(games, tiny)
+    assert (privilege.fair, privilege.informed, privilege.index) == (-1.0, -3.0, 2.0)
+    console.print_profiles(found, [privilege])
+
+
+def test_where_chance_explains_more_it_is_said(capsys):
+    none = Interval(1.0, 0.0, 2.0)
+    rows = [
+        Profile("decoder", agent, depth, "", 0.5, none, none, -3.5, evidence, -30.0, 10)
+        for agent, evidence in (("guesses", -31.0), ("reads", -20.0))
+        for depth in (0, 1)
+    ]
+    console.print_profiles(rows, [])
+    said = capsys.readouterr().out
+    assert "No depth beats chance: decoder guesses." in " ".join(said.split())
+    assert "+10.0" in said and "-3.000" in said
+
+
+def test_the_picture_and_the_table_of_the_report(tmp_path):
+    near = Interval(0.0, 0.0, 20.0)
+    rows = [Profile("encoder", "<a>", d, "", 0.3, near, near, -3.5, -31.0, -30.0, 10) for d in (0, 1)]
+    index = [profiles.Privilege("<a>", 10, -1.0, -3.0, 2.0, float("nan"))]
+    profile_ranges(rows, index, tmp_path / "profiles.png")
+    assert (tmp_path / "profiles.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="profiles: there is none"):
+        profile_ranges([], [], tmp_path / "none.png")

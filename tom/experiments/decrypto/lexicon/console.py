@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -174,14 +174,6 @@ def write_lexicon(folder: Path, found: Sequence[Association]) -> Path:
     ]
     write_csv(path, head, rows)
     return path
-
-
-def write_meanings(folder: Path, rows: Sequence[OwnMeaning]) -> list[Path]:
-    """Writes meanings.csv, a line an agent and lexicon; returns the files."""
-    path = folder / "meanings.csv"
-    names = [field.name for field in fields(OwnMeaning)]
-    write_csv(path, names, ([getattr(row, name) for name in names] for row in rows))
-    return [path]
 
 
 def print_lexica(rows: Sequence[LexiconSummary]) -> None:
