@@ -18,12 +18,6 @@ from otherminds.tom.minds.decrypto.lexicon import Lexicon, make_lexicon
 NOUNS, KEYWORDS, DIMENSIONS = 40, 12, 8
 
 
-@pytest.fixture(autouse=True)
-def programs_are_kept_here(monkeypatch, tmp_path_factory):
-    """Commands keep compiled programs in the user's cache folder, but not when they are tested."""
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "jax"))
-
-
 @pytest.fixture(scope="session")
 def tiny_files(tmp_path_factory):
     """The options that give a command the tiny vocabulary: random vectors for nouns that the packaged one has."""

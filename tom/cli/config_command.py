@@ -118,8 +118,12 @@ def _runner(experiment: Experiment, commands: list[click.Command]) -> Callable[.
         said = {name for *_, values in steps for name in values}
         failed, made = False, list[Path]()
         for number, (step, command, values) in enumerate(steps, 1):
-            own = {str(parameter.name) for parameter in command.params}
-            values |= {name: asked[name] for name in own & asked.keys() if name in values or name not in said}
+            own = {str(parameter.name): parameter for parameter in command.params}
+            values |= {
+                name: _as_taken(parameter, asked[name])
+                for name, parameter in own.items()
+                if name in asked and (name in values or name not in said)
+            }
             if step.command[0] == IMPORT and (Path(values["out"]) / LOG).exists():
                 with one_line_errors():
                     _check_imported(step, command, values)
@@ -139,6 +143,18 @@ def _runner(experiment: Experiment, commands: list[click.Command]) -> Callable[.
             context.exit(1)
 
     return run
+
+
+def _as_taken(parameter: click.Parameter, value: Any) -> Any:
+    """A value of the command line for one step's parameter, of which another step may take several, or just one."""
+    several = parameter.multiple if isinstance(parameter, click.Option) else parameter.nargs == -1
+    if several:
+        return [value] if isinstance(value, str) else value
+    if isinstance(value, list | tuple):
+        if len(value) != 1:
+            raise click.UsageError(f"--{parameter.name}: some step takes one value, and not {len(value)}")
+        return value[0]
+    return value
 
 
 def _check_imported(step: Step, command: click.Command, values: Mapping[str, Any]) -> None:

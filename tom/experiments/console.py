@@ -562,8 +562,19 @@ def show(title: str, table: Table, *notes: str) -> None:
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDEST
     click.secho(f"\n{title}", bold=True)
     Console(width=wide).print(table)
-    if notes:
-        click.echo(click.wrap_text(" ".join(notes), NARROW))
+    for paragraph in _paragraphs(notes):
+        click.echo(click.wrap_text(paragraph, NARROW))
+
+
+def _paragraphs(notes: Sequence[str]) -> list[str]:
+    """Notes that end no sentence joined with the next."""
+    found: list[str] = []
+    for note in notes:
+        if found and not found[-1].endswith("."):
+            found[-1] += f" {note}"
+        else:
+            found.append(note)
+    return found
 
 
 def _players(encoder: str, decoder: str, interceptor: str) -> Text:

@@ -137,6 +137,28 @@ def test_an_option_goes_to_the_steps_that_the_file_says_it_of(root, written, cal
     assert [options["temperature"] for _, options in calls] == [None, 0.9]
 
 
+def test_an_option_of_which_one_step_takes_several(root, written, calls):
+    @root.command("elicit")
+    @click.option("--temperature", type=float)
+    @click.option("--agents", multiple=True)
+    @click.option("--out")
+    def elicit(**options):
+        calls.append(("elicit", options))
+
+    for steps in (TWO.replace('"ask"', '"elicit"').replace("log = ", "# "), None):
+        if steps is None:  # the other way round
+            steps = """
+                [[step]]
+                command = "elicit"
+                [[step]]
+                command = "run game"
+            """
+        calls.clear()
+        assert invoke(root, written(steps), "--agents", "b").exit_code == 0
+        assert {name: options["agents"] for name, options in calls} == {"game": "b", "elicit": ("b",)}
+    calls.clear()
+
+
 def test_failed_answers_are_told_at_the_end_and_stop_no_step(root, written, calls):
     assert invoke(root, written(TWO), "--agents", "failing").exit_code == 1
     assert [name for name, _ in calls] == ["game", "ask"]
