@@ -6,7 +6,6 @@ here: one round, two decisions. Both win if the listener picks the speaker's obj
 
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import cache
 from typing import NamedTuple
 
 import jax
@@ -15,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from otherminds.games.protocol import NO_ANSWER, Game
 from otherminds.games.reference.items import Item, truths
+from otherminds.inference.precision import cached
 
 
 class Role(IntEnum):
@@ -153,7 +153,7 @@ def imagine(view: View, role: int, hypothesis: Int[Array, ""] | int) -> View:
     return View(jnp.int32(role), view.context, jnp.where(role == Role.SPEAKER, hypothesis, NO_ANSWER))
 
 
-@cache
+@cached
 def reference(items: tuple[Item, ...]) -> Game:
     """The game over a list of items: each game is about one of them, drawn uniformly, and about its target.
 

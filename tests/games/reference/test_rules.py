@@ -95,3 +95,12 @@ def test_a_rollout_is_jitted_and_the_same_alone():
     for index in (0, 1, 2):
         alone, _ = rollout(game, players, params, keys[index])
         assert equal(alone, jax.tree.map(lambda leaf, index=index: leaf[index], final))
+
+
+def test_a_game_has_the_precision_of_whoever_plays_it():
+    items = ITEMS[:2]
+    key = jax.random.key(0)
+    with jax.enable_x64(True):
+        made = reference(items)
+        assert made is reference(items) and made.init(key).context.truth.dtype == bool
+    assert reference(items) is not made

@@ -37,7 +37,8 @@ from otherminds.tom.mind import Mind, draw
 UNKNOWN = 1 + KINDS * MOVES + MOVES
 """The situation after a round of which nothing is known: both moves missing."""
 
-_KNOWN = (1 + KINDS * np.arange(MOVES)[:, None] + np.arange(MOVES)).ravel()  # situations after two moves were made
+_KNOWN = (1 + KINDS * np.arange(MOVES, dtype=np.int32)[:, None] + np.arange(MOVES, dtype=np.int32)).ravel()
+"""Situations after two moves were made."""
 
 
 class Params(NamedTuple):

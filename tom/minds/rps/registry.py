@@ -18,7 +18,6 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -32,6 +31,7 @@ from otherminds.games.rps.rules import MOVES
 from otherminds.games.rps.strategies import BOT_TREMBLE, FIRST, KINDS, Strategy, human_bots
 from otherminds.games.rps.switching import Switching, uniform
 from otherminds.inference.logspace import log_normalize
+from otherminds.inference.precision import cached
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.rps import players
 from otherminds.tom.minds.spec import UnknownMind, option_value
@@ -153,7 +153,7 @@ def names() -> str:
     return f"{', '.join(CODES)}, {', '.join(PLAYERS)}, order, {', '.join(BOTS)}, {OPENSPIEL}NAME"
 
 
-@cache
+@cached
 def named_player(spec: str, *, legacy_decimals: bool = False) -> NamedPlayer:
     """The player that `name` or `name:option=value,...` stands for; see the module.
 

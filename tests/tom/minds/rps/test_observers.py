@@ -294,3 +294,12 @@ def test_the_bots_that_people_played_are_found(shared, human_games):
         rounds = sure[bots[kept] == name].argmax(1) + 1
         assert (len(rounds), np.median(rounds)) == (numbers["games"], numbers["median_rounds_to_p99"])
         assert rounds.max() == (37 if name == "opponent_prev_move_positive" else numbers["max"])
+
+
+def test_it_thinks_in_single_precision_after_it_did_in_double():
+    """jax takes a NumPy constant for what it was under the other setting, unless it has 32 bits in both."""
+    for double, dtype in ((True, "float64"), (False, "float32")):
+        with jax.enable_x64(double):
+            named = named_observer("frequency", codes="ABXY")
+            thought = jax.eval_shape(named.mind.think, named.params, named.mind.init(named.params, None, None))
+            assert {leaf.dtype.name for leaf in thought} == {dtype}

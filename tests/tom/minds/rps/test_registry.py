@@ -88,3 +88,15 @@ def test_wrong_names_are_told(spec, told):
     with pytest.raises(UnknownMind) as error:
         named_player(spec)
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize("spec", ["H:tremble=0.11", "static:tremble=0.11", "best-response:model_tremble=0.11"])
+def test_a_player_has_the_precision_of_whoever_asks_for_it(spec):
+    with jax.enable_x64(True):
+        assert "float64" in dtypes(spec)
+    assert "float32" in dtypes(spec) and "float64" not in dtypes(spec)
+
+
+def dtypes(spec):
+    params = named_player(spec).make_params(jax.random.key(0))
+    return {str(leaf.dtype) for leaf in jax.tree.leaves(params) if hasattr(leaf, "dtype")}

@@ -7,7 +7,6 @@ a language model watches a match from beginning to end before the next.
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from otherminds.games.rollout import deal_key, game_key
 from otherminds.games.rps import text
 from otherminds.games.rps.catalogue import CODES
 from otherminds.games.rps.observation import Ending, State, begin
+from otherminds.inference.precision import cached
 from otherminds.tom.agents.base import Decision
 from otherminds.tom.agents.observer import MindObserver, ModelObserver, pair_text
 from otherminds.tom.agents.stand_in import StandIn
@@ -203,7 +203,7 @@ def decision_of(line: journal.Decision) -> Decision:
     return Decision(action, past_attempts(line), statement=line.statement, reasoning=line.reasoning)
 
 
-@cache
+@cached
 def _named(observer: str, legacy_decimals: bool) -> NamedObserver:
     return named_observer(observer, legacy_decimals=legacy_decimals)
 
