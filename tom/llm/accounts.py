@@ -92,16 +92,16 @@ def read_prices(text: str) -> dict[str, tuple[float, float]]:
             table = json.loads(path.read_text()) if path.suffix == ".json" else tomllib.loads(path.read_text())
             return {model: _price(price) for model, price in table.items()}
         except OSError as error:
-            raise ModelError(f"price={text!r}: the file cannot be read ({error.strerror})") from None
+            raise ModelError(f"--price {text!r}: the file cannot be read ({error.strerror})") from None
         except (ValueError, TypeError, AttributeError) as error:
             raise ModelError(
-                f'price={text!r}: the file must hold "provider/name" = [IN, OUT], dollars a million tokens ({error})'
+                f'--price {text!r}: the file must hold "provider/name" = [IN, OUT], dollars a million tokens ({error})'
             ) from None
     try:
         return {ANY: _price(text.split(","))}
     except (ValueError, TypeError):
         raise ModelError(
-            f"price={text!r} is neither IN,OUT (dollars a million tokens) nor a .json or .toml file of prices"
+            f"--price {text!r}: must be IN,OUT (dollars a million tokens), or a .json or .toml file of prices"
         ) from None
 
 

@@ -18,7 +18,7 @@ class Answer:
     model, id: as the server names them.   constrained: whether the answer was held to a JSON schema.
     reasoning: what the server shows of it.
     cached: whether it was paid for earlier.   dropped: parameters that were wanted and not sent, for the model does not
-    take them.   logprobs: None where the server gives none.
+    take them.   logprobs: None where the server gives none.   tokens: the texts of those that the logprobs are about.
     """
 
     text: str = ""
@@ -35,6 +35,7 @@ class Answer:
     cached: bool = False
     dropped: tuple[str, ...] = ()
     logprobs: Logprobs | None = None
+    tokens: tuple[str, ...] | None = None
 
 
 def read_reply(content: bytes) -> dict[str, Any]:
@@ -58,6 +59,7 @@ def read_reply(content: bytes) -> dict[str, Any]:
             "id": _text(body.get("id")) or None,
             "reasoning": _text(message.get("reasoning_content") or message.get("reasoning")) or None,
             "logprobs": _logprobs(choice.get("logprobs")),
+            "tokens": _tokens(choice.get("logprobs")),
         }
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError):
         return {"error": f"the reply is no chat completion: {content[:2000]!r}"}
@@ -76,8 +78,7 @@ HIGHEST_LOG_P = 1e-3
 
 def _logprobs(given: Any) -> Logprobs | None:
     """The alternatives at every place; a place without any holds the token itself."""
-    places = given.get("content") if isinstance(given, dict) else None
-    if not isinstance(places, list) or not places:
+    if not (places := _places(given)):
         return None
     return tuple(
         tuple(
@@ -87,3 +88,13 @@ def _logprobs(given: Any) -> Logprobs | None:
         )
         for place in places
     )
+
+
+def _tokens(given: Any) -> tuple[str, ...] | None:
+    """The token at every place."""
+    return tuple(_text(place.get("token")) for place in _places(given)) or None
+
+
+def _places(given: Any) -> list[Any]:
+    places = given.get("content") if isinstance(given, dict) else None
+    return places if isinstance(places, list) else []

@@ -25,7 +25,8 @@ NOT_KEPT = ("latency", "attempts", "cached")
 def key_of(server: str, model: str, wanted: Mapping[str, Any], messages: Any, sample: int) -> str:
     """The name of an answer: a hash of all that it may depend on.
 
-    server: base URL, or the provider alone where a port is drawn anew at every start.   wanted: every parameter, the
+    server: base URL, or the provider alone where a port is drawn anew at every start.   model: its name there, or of a
+    file what tells it from others (`local.identity`).   wanted: every parameter, the
     schema included, whatever the server takes of them.   sample: tells repeated questions apart.
     """
     asked = [FORMAT, server, model, dict(wanted), list(messages), sample]
@@ -43,7 +44,7 @@ class Cache:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ModelError(f"cache={str(folder)!r}: no such folder can be made ({error.strerror})") from None
+            raise ModelError(f"--cache {str(folder)!r}: no such folder can be made ({error.strerror})") from None
 
     def path(self, key: str) -> Path:
         """The file of an answer."""
@@ -88,6 +89,8 @@ def _tuples(kept: Mapping[str, Any]) -> dict[str, Any]:
     known = {field.name for field in fields(Answer)}
     values = {name: value for name, value in kept.items() if name in known}
     values["dropped"] = tuple(values["dropped"])
+    if values.get("tokens") is not None:
+        values["tokens"] = tuple(values["tokens"])
     if values["logprobs"] is not None:
         values["logprobs"] = tuple(tuple((text, float(p)) for text, p in place) for place in values["logprobs"])
     return values

@@ -1,6 +1,7 @@
 """A chat with a language model behind any OpenAI-compatible server."""
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from otherminds.tom.llm.answer import Answer, read_reply
 from otherminds.tom.llm.cache import Cache, key_of
 from otherminds.tom.llm.endpoint import Endpoint, ModelError, is_loopback, resolve
 from otherminds.tom.llm.families import family_of
-from otherminds.tom.llm.local import serve
+from otherminds.tom.llm.local import identity, serve
 from otherminds.tom.llm.notices import tell
 
 __all__ = ["Answer", "Client", "GenerationSettings", "LimitReached", "Limits", "ModelError", "open_client"]
@@ -51,17 +52,28 @@ class GenerationSettings:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        for name, low, high in (
-            ("temperature", 0, 2),
-            ("top_p", 0, 1),
-            ("max_tokens", 1, float("inf")),
-            ("timeout", 1e-3, float("inf")),
-            ("max_retries", 0, 1000),
-            ("max_connections", 1, 100_000),
-        ):
-            value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                raise ModelError(f"{name}={value!r} must be from {low:g} to {high:g}")
+        for name in BOUNDS:
+            if told := out_of_bounds(name, getattr(self, name)):
+                raise ModelError(f"{name}={getattr(self, name)!r} {told}")
+
+
+BOUNDS = {
+    "temperature": (0, 2),
+    "top_p": (0, 1),
+    "max_tokens": (1, math.inf),
+    "timeout": (1e-3, math.inf),
+    "max_retries": (0, 1000),
+    "max_connections": (1, 100_000),
+}
+"""The smallest and the largest value of each setting."""
+
+
+def out_of_bounds(name: str, value: float | None) -> str | None:
+    """What a setting must be, where it is not."""
+    low, high = BOUNDS[name]
+    if value is None or (low <= value <= high and value < math.inf):
+        return None
+    return f"must be from {low:g} to {high:g}" if high < math.inf else f"must be at least {low:g}"
 
 
 class Client:
@@ -72,8 +84,9 @@ class Client:
         endpoint: Endpoint,
         settings: GenerationSettings,
         account: Account | None = None,
-        cached_as: str | None = None,
+        cached_as: tuple[str, str] | None = None,
     ) -> None:
+        """cached_as: server and model by which answers are kept, where address and name do not tell which they are."""
         from openai import AsyncOpenAI, Omit
 
         self.endpoint, self.settings = endpoint, settings
@@ -82,7 +95,7 @@ class Client:
         self.family = family_of(endpoint.provider, endpoint.name, settings.reasoning_effort)
         self._slots = asyncio.Semaphore(settings.max_connections)
         self._cache = None if settings.cache is None else Cache(settings.cache)
-        self._cached_as = cached_as or endpoint.base_url or ""
+        self._cached_as = cached_as or (endpoint.base_url or "", endpoint.name)
         self._same: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._told: set[str] = set()
         # Account headers of OpenAI go to no other server, and no proxy stands before this machine's own.
@@ -193,7 +206,7 @@ class Client:
         wanted = self._wanted(schema=schema, limit=max_tokens, seed=seed, logprobs=logprobs)
         if self._cache is None or fresh:
             return await self._paid(wanted, messages)
-        key = key_of(self._cached_as, self.endpoint.name, wanted, messages, sample)
+        key = key_of(*self._cached_as, wanted, messages, sample)
         async with self._same.setdefault(key, asyncio.Lock()):  # asked twice at once, a question is paid for once
             answer = self._cache.get(key)
             if answer is None:
@@ -336,8 +349,9 @@ async def open_client(
     with serve(endpoint.name) as url:
         # One slot answers one call at a time; calls wait here, where waiting counts towards no timeout.
         settings = replace(settings, max_connections=1)
-        # The port is another at every start, so answers are kept under the provider.
-        async with Client(replace(endpoint, base_url=url), settings, account, endpoint.provider) as client:
+        # The port is another at every start, and a path may be written in many ways and lead to another file one day.
+        cached_as = endpoint.provider, identity(endpoint.name)
+        async with Client(replace(endpoint, base_url=url), settings, account, cached_as) as client:
             yield client
 
 

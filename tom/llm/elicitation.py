@@ -3,8 +3,11 @@
 | method | asks for | calls | what it leaves open |
 |---|---|---|---|
 | `stated` | every option's probability, in JSON | 1 (and repeats of failed answers) | whether the model acts so |
-| `by_logprobs` | the log-probabilities of the answer's first token | 1 | options outside the likeliest tokens |
+| `by_logprobs` | the log-probabilities of the answer's first token | 1, or 2 | options outside the likeliest tokens |
 | `by_sampling` | one option, n times | n | differences below about 1 / n |
+
+A model that thinks before it answers is asked with room for that. Its log-probabilities are those after the thoughts
+that it had this time; what it would have answered after others is left open too.
 
 Options are shown as a list under letters, which are one token each in all usual vocabularies. A distribution that could
 not be had is a failure with its reason, never a uniform one; and the answers behind it are kept.
@@ -12,13 +15,15 @@ not be had is a failure with its reason, never a uniform one; and the answers be
 
 import asyncio
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from otherminds.tom.agents.asking import SEEDS, ask, attempt_of
 from otherminds.tom.agents.base import Attempt
+from otherminds.tom.llm.answer import Answer
 from otherminds.tom.llm.client import Client
 from otherminds.tom.llm.parsing import find_answer, find_object
 
@@ -28,6 +33,10 @@ TOLERANCE = 0.02
 """By which stated probabilities may miss 1."""
 TOKENS_TO_LOOK_AT = 4
 """Of an answer whose first token is looked at: some servers begin with a blank."""
+THOUGHTS = re.compile(r"<think>|<\|channel\|>analysis|\[THINK\]")
+"""How thoughts begin among the tokens: most servers that show the tokens show those of the thoughts too."""
+THOUGHT = re.compile(r"</think>|<\|channel\|>final.*?<\|message\|>|\[/THINK\]", re.S)
+"""What stands between thoughts and answer."""
 AROUND = " \t\r\n*_`\"'().:"
 
 
@@ -116,7 +125,10 @@ async def by_logprobs(
     """The probabilities of the options' letters as the answer's first token, renormalised.
 
     messages: as in `stated`.   A letter's tokens (with a blank before it, in lower case, in quotes) count together.
-    Returns: `missing` is what the other tokens have. A failure where the server gives no log-probabilities.
+    A model that thinks first is given room to, and the first token behind its thoughts is looked at: the probabilities
+    are those after these thoughts.
+    Returns: `missing` is what the other tokens have. A failure where the server gives no log-probabilities, or shows
+        the tokens of thoughts and answer without what stands between.
     """
     labels = LABELS[: len(options)]
     how = f"Options:\n{listed(options)}\n\nAnswer with the letter of one option, and nothing else."
@@ -126,15 +138,29 @@ async def by_logprobs(
     )
     if not client.takes("logprobs"):
         return failed(error=none)
-    answer = await client.chat(
-        _followed_by(messages, how), max_tokens=TOKENS_TO_LOOK_AT, seed=seed, logprobs=client.family.most_logprobs
-    )
-    if answer.error is not None:
-        return failed(error=answer.error, attempts=(attempt_of(answer, "call", answer.error),))
-    places = [place for place in answer.logprobs or () if place]
-    if not places:
-        return failed(error=none, attempts=(attempt_of(answer, "invalid", none),))
-    place = next((place for place in places if place[0][0].strip()), places[0])
+    before: tuple[Attempt, ...] = ()
+    for room in (True,) if client.is_reasoning else (False, True):
+        answer = await client.chat(
+            _followed_by(messages, how),
+            max_tokens=None if room else TOKENS_TO_LOOK_AT,
+            seed=seed,
+            logprobs=client.family.most_logprobs,
+        )
+        if answer.error is not None:
+            return failed(error=answer.error, attempts=(*before, attempt_of(answer, "call", answer.error)))
+        if not any(answer.logprobs or ()):
+            return failed(error=none, attempts=(*before, attempt_of(answer, "invalid", none)))
+        begins = answer_begins(answer, client.is_reasoning)
+        if begins is not None:
+            break
+        error = _no_answer(client, answer)
+        before = (*before, attempt_of(replace(answer, logprobs=None), "cut", error))
+    else:
+        return failed(error=error, attempts=before)
+    # What stands in the log are the tokens that were looked at, and not those of the thoughts.
+    answer = replace(answer, logprobs=tuple(answer.logprobs[begins : begins + TOKENS_TO_LOOK_AT]))
+    places = [place for place in answer.logprobs if place]
+    place = next((place for place in places if place[0][0].strip()), places[0] if places else ())
     masses = dict.fromkeys(labels, 0.0)
     seen = set()
     for token, log_p in place:
@@ -145,14 +171,42 @@ async def by_logprobs(
     total = math.fsum(masses.values())
     if not total > 0:
         error = f"none of the {len(place)} likeliest tokens is an option's letter: {[token for token, _ in place[:5]]}"
-        return failed(missing=1.0, error=error, attempts=(attempt_of(answer, "invalid", error),))
+        return failed(missing=1.0, error=error, attempts=(*before, attempt_of(answer, "invalid", error)))
     return Distribution(
         tuple(options),
         tuple(mass / total for mass in masses.values()),
         "logprobs",
         missing=max(0.0, 1.0 - total),  # rounding of the server may leave a sum a little above 1
         unseen=tuple(option for label, option in zip(labels, options, strict=True) if label not in seen),
-        attempts=(attempt_of(answer, None, None),),
+        attempts=(*before, attempt_of(answer, None, None)),
+    )
+
+
+def answer_begins(answer: Answer, reasons: bool) -> int | None:
+    """The place of the answer's first token; None where it is not there, or cannot be told from the thoughts.
+
+    reasons: whether the model is known to think.
+    """
+    tokens = answer.tokens or ()
+    said = "".join(tokens)
+    if ends := [match.end() for match in THOUGHT.finditer(said)]:
+        starts = [0]
+        for token in tokens:
+            starts.append(starts[-1] + len(token))
+        return next((place for place, start in enumerate(starts[:-1]) if start >= ends[-1]), None)
+    if THOUGHTS.search(said) or (answer.reasoning and not answer.text.strip()):
+        return None
+    if (reasons or answer.reasoning) and not said.strip().startswith(answer.text.strip()):
+        return None  # the tokens are not those of the answer alone
+    return 0
+
+
+def _no_answer(client: Client, answer: Answer) -> str:
+    if answer.finish_reason == "length":
+        return f"its thoughts were cut off after {answer.completion_tokens} tokens; give it more with --max-tokens"
+    return (
+        f"{client.model} at {client.endpoint.address} shows the tokens of its thoughts and no sign where its answer "
+        "begins; let it state probabilities, or sample"
     )
 
 

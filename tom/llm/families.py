@@ -12,6 +12,10 @@
 | openrouter | openrouter/ | `max_tokens` | `seed` | yes | at most 20 | |
 | any | vllm/, local/, all others | `max_tokens` | `seed` | yes | at most 20 | |
 
+Whatever the family, some models think before they answer (`THINKS`): gpt-oss, DeepSeek R1 and QwQ always; Gemini from
+2.5 (but for Flash-Lite) and Qwen3 (but for Instruct and Coder) unless they are told not to. Thoughts count as output,
+so these models are given room for them.
+
 A parameter that a service is known to refuse, or to ignore without a word, is not sent: an answer is never recorded as
 seeded or held to a schema that the server did not look at. What is not known counts as taken. A server that refuses a
 parameter which was sent is asked again without it (`Family.after_refusal`).
@@ -20,7 +24,9 @@ Sources: the services' pages on their OpenAI-compatible endpoints (Anthropic: `s
 `reasoning_effort` are ignored; DeepSeek: `response_format` is `text` or `json_object`, the reasoner refuses `logprobs`
 and ignores `temperature` and `top_p`; OpenAI: `max_tokens` is refused by reasoning models) and what servers were
 reported to answer (Gemini: `Unknown name "seed"`; Mistral: 422 `extra_forbidden` for `max_completion_tokens`, its own
-name is `random_seed`). They change: what is wrong here costs one refused call.
+name is `random_seed`; Gemini 2.5: `Logprobs is not enabled`, at times). Whether DeepSeek looks at `seed` could not be
+found out; it counts as taken. That models think: their cards, vLLM's page on reasoning outputs, Google's on thinking.
+All this changes: what is wrong here costs one refused call, or one answer that is cut off.
 """
 
 import re
@@ -113,6 +119,13 @@ class Family:
 
 
 REASONING = re.compile(r"(o\d|gpt-5)(?![a-z0-9])(?!.*chat)", re.I)
+THINKS = re.compile(
+    r"gpt-oss|deepseek-r1|qwq|qwen3(?!.*(instruct|coder))|gemini-(2\.5-pro|2\.5-flash(?!-lite|-image)|[3-9])|[-:]thinking",
+    re.I,
+)
+"""Names of models that think unless they are told not to, whoever serves them."""
+CAN_BE_TOLD = re.compile(r"gemini-2\.5-flash", re.I)
+"""Those of them that leave it with a reasoning effort of "none"."""
 _NO_SAMPLING = frozenset({"temperature", "top_p"})
 _NO_LOGPROBS = frozenset({"logprobs"})
 _NO_SCHEMAS = frozenset(SCHEMAS)
@@ -148,6 +161,10 @@ def family_of(provider: str, name: str, reasoning_effort: str | None = None) -> 
     reasoning_effort: with "none", newer reasoning models are sampled as others are, and take the same parameters.
     """
     last = name.split("/")[-1]
+    return _thinking(_listed(provider, last, reasoning_effort), last, reasoning_effort)
+
+
+def _listed(provider: str, last: str, reasoning_effort: str | None) -> Family:
     for whose, pattern, family in FAMILIES:
         fits = pattern is None or (pattern.match(last) if pattern is REASONING else pattern.search(last))
         if whose in (None, provider) and fits:
@@ -155,6 +172,15 @@ def family_of(provider: str, name: str, reasoning_effort: str | None = None) -> 
                 return replace(family, reasons=False, refused=frozenset())
             return family
     return Family("any")
+
+
+def _thinking(family: Family, last: str, reasoning_effort: str | None) -> Family:
+    """The family, of a model that thinks where its name says so."""
+    told = reasoning_effort == "none"
+    if not told and REASONING.match(last):  # behind a gateway too, which takes other parameters
+        return replace(family, reasons=True)
+    thinks = THINKS.search(last) and not (told and CAN_BE_TOLD.search(last))
+    return replace(family, reasons=True) if thinks else family
 
 
 def _response_format(form: str, schema: Mapping[str, Any]) -> dict[str, Any]:

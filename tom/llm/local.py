@@ -1,5 +1,6 @@
 """A model file served by llama.cpp inside this process: no key, no download, no other program."""
 
+import hashlib
 import importlib.util
 import os
 import sys
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 from otherminds.tom.llm.endpoint import ModelError
 
 CONTEXT = 8192  # tokens
+MIB = 2**20
 START_SECONDS = 60.0  # that a loaded model may take to answer at all
 MOST_THREADS = 8  # small models gain little from more
 INSTALL = (
@@ -46,6 +48,24 @@ def model_file(name: str) -> Path:
     if not files:
         raise ModelError(f"model 'local/{name}' needs the package {package.replace('_', '-')}: {INSTALL}")
     return files[0].resolve()
+
+
+def identity(name: str) -> str:
+    """What tells a model file from others, wherever it lies: its name, size, and a hash of its first and last MiB.
+
+    A hash of all of it would take seconds a gigabyte. Files of one name and size that differ in the middle alone are
+    taken for one. A model that a package carries is its name.
+    Raises: ModelError if the file is missing.
+    """
+    if name in PACKAGED:
+        return name
+    path = model_file(name)
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        ends = file.read(MIB)
+        file.seek(max(0, size - MIB))
+        ends += file.read(MIB)
+    return f"{path.name} of {size} bytes, {hashlib.sha256(ends).hexdigest()}"
 
 
 @contextmanager

@@ -104,7 +104,7 @@ def test_wrong_prices_are_told_in_one_line(tmp_path, monkeypatch, text):
     (tmp_path / "list.json").write_text("[1, 2]")
     (tmp_path / "wrong.json").write_text('{"a/b": 1}')
     (tmp_path / "broken.toml").write_text("a = [")
-    with pytest.raises(ModelError, match="price=") as caught:
+    with pytest.raises(ModelError, match=r"^--price ") as caught:
         read_prices(text)
     assert "\n" not in str(caught.value)
 

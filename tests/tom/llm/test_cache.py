@@ -1,6 +1,7 @@
 """Answers on disk: the same question is paid for once, whatever happens to the files."""
 
 import asyncio
+import contextlib
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,9 +11,12 @@ import pytest
 from otherminds.tom.llm.answer import Answer
 from otherminds.tom.llm.cache import Cache, key_of
 from otherminds.tom.llm.client import GenerationSettings, ModelError, open_client
+from otherminds.tom.llm.local import MIB
 
 ASK = [{"role": "user", "content": "guess"}]
-FULL = Answer("hé\x00", "stop", 10, 3, 0.5, 2, None, "m", "id", True, "why", False, ("seed",), ((("a", -0.5),),))
+FULL = Answer(
+    "hé\x00", "stop", 10, 3, 0.5, 2, None, "m", "id", True, "why", False, ("seed",), ((("a", -0.5),),), ("a",)
+)
 
 
 def chat(server, folder, *calls, **settings):
@@ -71,6 +75,33 @@ def test_a_question_is_paid_for_once(fake_server, tmp_path):
     assert chat(fake_server, tmp_path, {"fresh": True})[0][0].text == "four"
 
 
+def test_a_model_file_is_told_by_its_content(fake_server, tmp_path, monkeypatch):
+    """However its path is written; and another file under the same path is another model."""
+
+    @contextlib.contextmanager
+    def served(name):
+        yield fake_server.url
+
+    def ask(name):
+        async def go():
+            settings = GenerationSettings(timeout=5.0, max_retries=0, cache=tmp_path / "cache")
+            async with open_client(f"local/{name}", None, settings, {}) as client:
+                return (await client.chat(ASK)).text
+
+        return asyncio.run(go())
+
+    monkeypatch.setattr("otherminds.tom.llm.client.serve", served)
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "m.gguf"
+    file.write_bytes(b"1" * 3 * MIB)
+    fake_server.script = ["one", "two", "three"]
+    assert [ask("m.gguf"), ask("./m.gguf"), ask(str(file))] == ["one"] * 3
+    file.write_bytes(b"1" * (3 * MIB - 1) + b"2")
+    assert ask("m.gguf") == "two"
+    file.write_bytes(b"1" * (3 * MIB - 1))
+    assert ask("m.gguf") == "three" and len(fake_server.requests) == 3
+
+
 def test_a_question_asked_twice_at_once_is_paid_for_once(fake_server, tmp_path):
     fake_server.script = [0.1]
 
@@ -103,7 +134,7 @@ def test_a_full_disk_is_told_once_and_loses_nothing(fake_server, tmp_path, caplo
 
 def test_a_folder_that_cannot_be_is_told(fake_server, tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ModelError, match=r"cache=.*no such folder can be made"):
+    with pytest.raises(ModelError, match=r"--cache .*no such folder can be made"):
         chat(fake_server, tmp_path / "file" / "folder", {})
 
 

@@ -97,6 +97,48 @@ def test_a_blank_first_token_is_passed_over(fake_server, fake_completion):
     assert elicit(fake_server, by_logprobs).probabilities == (0.0, 0.0, 1.0)
 
 
+QWEN = ("<think>", "\n", "Is", " it", " A", "?", "</think>", "\n\n")
+GPT = ("<|channel|>", "analysis", "<|message|>", "A", "<|end|>", "<|start|>", "assistant", "<|channel|>", "final",
+       "<|message|>")  # fmt: skip
+
+
+def after_thoughts(completion, thoughts, text, *places):
+    """A completion that shows the tokens of its thoughts, which its text does not hold."""
+    body = answer_of(completion, *(logs(**{token: 0.9, "A": 0.1}) for token in thoughts), *places)
+    body["choices"][0]["message"] |= {"content": text, "reasoning": "Is it A?"}
+    return body
+
+
+@pytest.mark.parametrize("model, thoughts", [("fake/qwen3", QWEN), ("fake/gpt-oss-20b", GPT), ("fake/qwen3", ())])
+def test_the_token_behind_the_thoughts_is_looked_at(fake_server, fake_completion, model, thoughts):
+    fake_server.script = [after_thoughts(fake_completion, thoughts, "B", logs(B=0.6, C=0.2), [("<|return|>", -0.1)])]
+    found = elicit(fake_server, by_logprobs, model=model)
+    assert found.probabilities == pytest.approx((0.0, 0.75, 0.25))
+    kept = [place[0][0] for place in found.attempts[0].logprobs]
+    assert [token for token in kept if token.strip()] == ["B", "<|return|>"]  # no thoughts in the log
+    assert len(fake_server.requests) == 1 and fake_server.requests[0]["max_tokens"] > 10_000
+
+
+def test_a_model_that_turns_out_to_think_is_given_room(fake_server, fake_completion):
+    cut = answer_of(fake_completion, *(logs(**{token: 0.9}) for token in QWEN[:4]))
+    cut["choices"][0]["finish_reason"] = "length"
+    fake_server.script = [cut, after_thoughts(fake_completion, QWEN, "B", logs(B=0.6, C=0.2))]
+    found = elicit(fake_server, by_logprobs)
+    assert found.probabilities == pytest.approx((0.0, 0.75, 0.25))
+    assert [request["max_tokens"] for request in fake_server.requests] == [4, 1024]
+    assert [attempt.failure for attempt in found.attempts] == ["cut", None]
+    fake_server.script, fake_server.requests[:] = [cut], []
+    never = elicit(fake_server, by_logprobs)
+    assert never.probabilities is None and "thoughts were cut off" in never.error and len(fake_server.requests) == 2
+
+
+def test_an_answer_that_cannot_be_told_from_the_thoughts_is_a_failure(fake_server, fake_completion):
+    fake_server.script = [after_thoughts(fake_completion, ("Is", " it", " A", "?"), "B", logs(B=0.6))]
+    found = elicit(fake_server, by_logprobs, model="fake/qwen3")
+    assert found.probabilities is None and "no sign where its answer begins" in found.error
+    assert len(fake_server.requests) == 1
+
+
 @pytest.mark.parametrize("log_p", [float("nan"), 1000.0, float("inf")])
 def test_numbers_that_are_no_log_probabilities_are_none(fake_server, fake_completion, log_p):
     fake_server.script = [answer_of(fake_completion, [("B", log_p)])]

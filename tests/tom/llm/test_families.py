@@ -68,6 +68,45 @@ def test_reasoning_models_that_do_not_reason_are_sampled():
     assert dropped == () and fields["temperature"] == 0.5 and fields["max_completion_tokens"] == 99
 
 
+@pytest.mark.parametrize(
+    "model, thinks",
+    [
+        ("openai/o3", True),
+        ("openrouter/openai/o3-mini", True),
+        ("openrouter/openai/gpt-4o", False),
+        ("vllm/openai/gpt-oss-120b", True),
+        ("openrouter/openai/gpt-oss-20b:free", True),
+        ("vllm/deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B", True),
+        ("vllm/deepseek-ai/DeepSeek-V3.1", False),
+        ("deepseek/deepseek-reasoner", True),
+        ("deepseek/deepseek-chat", False),
+        ("vllm/Qwen/QwQ-32B", True),
+        ("vllm/Qwen/Qwen3-32B", True),
+        ("local/models/Qwen3-8B-Q4_K_M.gguf", True),
+        ("vllm/Qwen/Qwen3-235B-A22B-Instruct-2507", False),
+        ("vllm/Qwen/Qwen3-Coder-30B-A3B-Instruct", False),
+        ("vllm/Qwen/Qwen3-30B-A3B-Thinking-2507", True),
+        ("vllm/Qwen/Qwen2.5-7B-Instruct", False),
+        ("gemini/gemini-2.5-pro", True),
+        ("gemini/gemini-2.5-flash", True),
+        ("gemini/gemini-2.5-flash-lite", False),
+        ("gemini/gemini-2.0-flash", False),
+        ("gemini/gemini-3-flash-preview", True),
+        ("openrouter/anthropic/claude-3.7-sonnet:thinking", True),
+        ("local/smollm2", False),
+    ],
+)
+def test_who_thinks_before_it_answers(model, thinks):
+    provider, _, name = model.partition("/")
+    assert family_of(provider, name).reasons == thinks
+
+
+def test_an_effort_of_none_ends_the_thoughts_of_those_that_take_it():
+    told = {name: family_of("any", name, "none").reasons for name in ("gemini-2.5-flash", "gemini-2.5-pro", "gpt-oss")}
+    assert told == {"gemini-2.5-flash": False, "gemini-2.5-pro": True, "gpt-oss": True}
+    assert not family_of("openrouter", "openai/gpt-5.1", "none").reasons
+
+
 def test_every_service_of_the_table_has_an_address():
     for provider, _, _ in FAMILIES:
         assert provider is None or PROVIDERS[provider].base_url.startswith("https://")

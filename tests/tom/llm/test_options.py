@@ -11,7 +11,7 @@ from otherminds.tom.experiments.config import validated
 from otherminds.tom.llm.client import GenerationSettings, Limits
 
 RUNS = {
-    "decrypto": "otherminds.tom.experiments.console.run_decrypto",
+    "decrypto": "otherminds.tom.experiments.decrypto.run_console.run_decrypto",
     "rps": "otherminds.tom.experiments.rps.observers.console.run_rps",
     "colored-trails": "otherminds.tom.experiments.colored_trails.console_run.run_colored_trails",
 }
@@ -50,10 +50,13 @@ def test_every_game_takes_the_same_options(monkeypatch, game):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["--price", "1"], "price='1'"),
+        (["--price", "1"], "--price '1': must be IN,OUT"),
+        (["--price", "nan,1"], "--price of '*', (nan, 1.0): must be two numbers of dollars, at least 0"),
         (["--token-limit", "0"], "--token-limit 0: must be above 0"),
         (["--cost-limit", "nan"], "nan is no finite number"),
-        (["--max-retries", "-1"], "max_retries=-1"),
+        (["--max-retries", "-1"], "--max-retries -1: must be from 0 to 1000"),
+        (["--max-tokens", "0"], "--max-tokens 0: must be at least 1"),
+        (["--temperature", "3"], "--temperature 3.0: must be from 0 to 2"),
     ],
 )
 def test_a_wrong_option_is_told_in_one_line(options, words):
