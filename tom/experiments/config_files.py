@@ -122,7 +122,7 @@ def values_of(step: Step, command: click.Command, experiment: Experiment, out: s
     known = {_written(parameter): parameter for parameter in command.params if parameter.name != "help"}
     found = {}
     for name, value in step.options.items():
-        where = f"{experiment.name}{SUFFIX}, {' '.join(step.command)}: {name}"
+        where = f"{place_of(step, experiment)}: {name}"
         if name not in known:
             near = get_close_matches(name, known, n=3, cutoff=0.5)
             told = f"; near: {', '.join(near)}" if near else f"; there are {', '.join(known)}"
@@ -130,6 +130,12 @@ def values_of(step: Step, command: click.Command, experiment: Experiment, out: s
         parameter = known[name]
         found[str(parameter.name)] = _value(where, value, parameter, experiment, out)
     return found
+
+
+def place_of(step: Step, experiment: Experiment) -> str:
+    """Where a step stands, for messages: its file, its number where there are several, its command."""
+    number = f"step {experiment.steps.index(step) + 1}, " * (len(experiment.steps) > 1)
+    return f"{experiment.name}{SUFFIX}, {number}{' '.join(step.command)}"
 
 
 def _written(parameter: click.Parameter) -> str:
@@ -164,6 +170,11 @@ def _one(where: str, value: Any, parameter: click.Parameter, experiment: Experim
     )
     if not isinstance(value, allowed) or (isinstance(value, bool) and not flag):
         raise ConfigError(f"{where}={value!r}: must be {named}")
+    if not isinstance(kind, click.Path):
+        try:
+            kind.convert(value, parameter, None)
+        except click.BadParameter as error:
+            raise ConfigError(f"{where}: {error.message.rstrip('.')}") from None
     if not isinstance(value, str):
         return value
     if other := [place for place in PLACE.findall(value) if place != OUT]:

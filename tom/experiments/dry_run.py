@@ -2,13 +2,16 @@
 
 The games are played with a mind in the place of every language model, whose questions are built and counted as they
 are, histories included. What the log holds already is not counted. Where many games are alike, some are played and
-count for all.
+count for all. In an experiment of several steps, the games that one step plays are kept aside (`Rehearsal`) for those
+that would read them.
 """
 
 import asyncio
 import json
 import random
+import shutil
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,10 +20,11 @@ import click
 from rich.text import Text
 
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.console import progress_bar, show, table_of
 from otherminds.tom.experiments.logs import Log
 from otherminds.tom.experiments.model_agents import is_model, split_options
+from otherminds.tom.experiments.progress import progress_bar
 from otherminds.tom.experiments.running import Asked, Finished, Session, spent_before
+from otherminds.tom.experiments.tables import show, table_of
 from otherminds.tom.llm.accounts import Limits, Usage
 from otherminds.tom.llm.counting import Calls, CountingClient, counting_client
 
@@ -43,6 +47,42 @@ class Unwritten(journal.Writer):
 
     def write(self, line: journal.Line) -> None:
         """Nothing."""
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What the steps of an experiment play in a dry run, kept while it lasts for the steps that read it.
+
+    folder: of the logs that are kept.   read: paths that some step reads.   logs: by the path where a log would be.
+    times: for how many games each of those that are kept counts.
+    """
+
+    folder: Path
+    read: frozenset[Path]
+    logs: dict[Path, Path] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+
+    def log_for(self, path: Path) -> Path:
+        """The log that stands for the one at `path`, with what is in that already."""
+        kept = self.folder / str(len(self.logs)) / path.name
+        kept.parent.mkdir()
+        if path.exists():
+            shutil.copyfile(path, kept)
+        self.logs[path] = kept
+        return kept
+
+    def times_of(self, game: Any) -> float:
+        """For how many games one counts that is about a game, or several, of an earlier step."""
+        recorded = getattr(game, "recorded", ())
+        about = [recorded] if isinstance(recorded, str) else recorded
+        return max((self.times.get(each, 1.0) for each in about), default=1.0)
+
+
+REHEARSAL: ContextVar[Rehearsal | None] = ContextVar("rehearsal", default=None)
+"""Of the experiment that is counted, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -86,22 +126,33 @@ async def estimated(
         play: Callable[[Session, Any], Awaitable[int]],
         **told: Any,
     ) -> Finished:
-        del path, begun, told
+        del told
         limits = next((asked.generation.limits for asked in models.values()), Limits())
         clients = {
             agent: counting_client(asked.model, asked.base_url, asked.generation) for agent, asked in models.items()
         }
-        session = Session(clients, Unwritten(), past, stands_in=True)
-        left = [game for game in planned if game.game_id not in past.over and pattern(game) is not None]
+        rehearsal = REHEARSAL.get() or Rehearsal(path.parent, frozenset())
+        keeps = path in rehearsal.read  # then games of minds alone are played too
+        left = [game for game in planned if game.game_id not in past.over and (keeps or pattern(game) is not None)]
         chosen = sampled(left, lambda game: (pattern(game), game.game_id in past.deals), sample)
-        with progress("counting", len(chosen)) as advance:
+        chosen = [(game, times * rehearsal.times_of(game)) for game, times in chosen]
+        rehearsal.times.update((game.game_id, times) for game, times in chosen)
+        with (
+            journal.Writer(rehearsal.log_for(path)) if keeps else Unwritten() as writer,
+            progress("counting", len(chosen)) as advance,
+        ):
+            if past.begun is None:
+                writer.write(begun)
+            session = Session(clients, writer, past, stands_in=True)
             for game, times in chosen:
                 for client in clients.values():
                     client.weight = times
                 await play(session, game)
                 advance()
         spent = spent_before(past, models, limits)
-        found.append(Estimate(by_model(clients.values()), attempts, len(left), len(chosen), limits, spent))
+        counted = [times for game, times in chosen if pattern(game) is not None]
+        games = round(sum(counted))
+        found.append(Estimate(by_model(clients.values()), attempts, games, len(counted), limits, spent))
         return Finished(0, 0, 0)
 
     await run(runner=count)

@@ -202,6 +202,48 @@ def test_an_import_is_made_once(root, written, calls, tmp_path):
     assert calls[-1][0] == "people" and calls[-1][1] != str(log.parent) and log.read_bytes() == before
 
 
+def test_a_dry_run_says_which_steps_it_leaves_out(root, written, calls, tmp_path):
+    @root.command("draw")
+    @click.option("--out")
+    def draw(**options):
+        calls.append(("draw", options))
+
+    @root.command("play")
+    @click.option("--boards", type=click.Path())
+    @click.option("--dry-run", is_flag=True)
+    def play(**options):
+        calls.append(("play", options))
+
+    path = written(f"""
+        out = "{tmp_path}"
+        [[step]]
+        command = "draw"
+        out = "{{out}}/drawn"
+        [[step]]
+        command = "play"
+        boards = "{{out}}/drawn/boards.json"
+    """)
+    result = invoke(root, path, "--dry-run")
+    assert result.exit_code == 0 and not calls
+    assert "it asks no language model, and is left out" in result.output
+    assert f"it reads {tmp_path}/drawn/boards.json, which an earlier step makes; its calls come on top" in result.output
+    (tmp_path / "drawn").mkdir()
+    (tmp_path / "drawn" / "boards.json").touch()
+    assert invoke(root, path, "--dry-run").exit_code == 0 and [name for name, _ in calls] == ["play"]
+
+
+def test_every_step_is_checked_before_the_first_begins(root, written, calls):
+    third = '[[step]]\ncommand = "run game"\n'
+    for wrong, told in (
+        ("round = 1", "round=1: no such option; near: rounds"),
+        ('design = "x"', "design: 'x' is not one"),
+    ):
+        with pytest.raises(ConfigError, match=f"mine.toml, step 3, run game: {told}"):
+            command_of(written(TWO + third + wrong), root)
+    missing = invoke(root, written(TWO.replace("log = ", "# ")))
+    assert missing.exit_code == 2 and not calls
+
+
 def test_help_shows_what_the_file_says(root, written, calls):
     told = invoke(root, written(ONE), "--help").output
     assert "One step." in told and "[default: 3]" in told and "[default: 10]" not in told and not calls
@@ -215,8 +257,8 @@ def test_help_shows_what_the_file_says(root, written, calls):
     ("text", "told"),
     [
         ("rounds = 3", "command=None: name the command"),
-        ('command = "run"', "command='run': there is no such command"),
-        ('command = "run chess"', "command='run chess': there is no such command"),
+        ('command = "run"', "mine.toml, run: there is no such command; near: run game"),
+        ('command = "run chess"', "mine.toml, run chess: there is no such command; near: run game"),
         ('command = "run mine"', "there is no such command"),
         ('command = "run game"\nround = 3', "round=3: no such option; near: rounds"),
         ('command = "run game"\nxyz = 3', "xyz=3: no such option; there are agents, rounds"),
@@ -243,7 +285,9 @@ def test_what_a_file_may_not_hold(root, written, text, told, calls):
 
 
 def test_a_value_that_an_option_refuses(root, written, calls):
-    result = invoke(root, written(ONE.replace('"cube"', '"ring"')))
+    with pytest.raises(ConfigError, match=r"mine.toml, run game: design: 'ring' is not one of 'cube', 'pairs'$"):
+        command_of(written(ONE.replace('"cube"', '"ring"')), root)
+    result = invoke(root, written(ONE), "--design", "ring")
     assert result.exit_code == 2 and "'ring' is not one of 'cube', 'pairs'" in result.output and not calls
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from functools import partial
 
 import pytest
@@ -15,7 +16,7 @@ from otherminds.tom.experiments.colored_trails import run as trails
 from otherminds.tom.experiments.config import validated
 from otherminds.tom.experiments.decrypto.recordings import import_decrypto
 from otherminds.tom.experiments.decrypto.replay import ReplaySettings, replay
-from otherminds.tom.experiments.dry_run import Estimate, estimated, rows, sampled, table_pattern, verdicts
+from otherminds.tom.experiments.dry_run import SAMPLE, Estimate, estimated, rows, sampled, table_pattern, verdicts
 from otherminds.tom.experiments.rps.observers import config as rps_config
 from otherminds.tom.experiments.rps.observers import run as rps
 from otherminds.tom.experiments.run import run
@@ -283,7 +284,7 @@ def test_every_command_counts_and_writes_nothing(tiny_files, recording, tmp_path
 
 def test_a_wrong_call_is_wrong_in_a_dry_run_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for asked, told in ((["--cost-limit", "1"], "has no price"), (["--max-attempts", "0"], "max_attempts")):
+    for asked, told in ((["--cost-limit", "1"], "has no price"), (["--max-attempts", "0"], "--max-attempts")):
         command = ["run", "rps", *SHORT, "--model", MODEL, "--base-url", NOBODY, "--dry-run", *asked]
         result = CliRunner().invoke(cli.main, command)
         assert result.exit_code == 2 and told in result.stderr and not list(tmp_path.iterdir())
@@ -293,15 +294,19 @@ STEPS = """
 about = "Three steps"
 out = "runs/mine"
 [[step]]
-command = "run rps"
+command = "run decrypto"
 out = "{out}/games"
-matches = 1
-rounds = 12
-warmup = 2
+encoder = "baseline"
+decoder = "baseline"
+interceptor = ["model", "baseline"]
+episodes = EPISODES
+seeds = 1
 [[step]]
 command = "ask"
 log = "{out}/games/log.jsonl"
 out = "{out}/asked"
+task = "false-belief"
+no-minds = true
 [[step]]
 command = "compare"
 logs = "{out}/games/log.jsonl"
@@ -309,23 +314,37 @@ out = "{out}/compared"
 """
 
 
-@pytest.mark.slow
-def test_an_experiment_counts_the_steps_that_it_can(tmp_path, monkeypatch):
+def counted(told):
+    """The answers of each dry run that is printed, as expected."""
+    return [int(n.replace(",", "")) for n in re.findall(r"^ *expected +([\d,]+) ", told, re.M)]
+
+
+def test_an_experiment_counts_a_step_that_reads_what_another_plays(tiny_files, tmp_path, monkeypatch):
+    """The interceptor is asked three questions after every turn of its games but the first, all games counted up."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.toml").write_text(STEPS)
-    told = invoked("run", "mine.toml", "--model", MODEL, "--base-url", NOBODY).output
-    assert told.count("Dry run: what would be asked") == 1
-    assert "it reads runs/mine/games/log.jsonl, which an earlier step makes; its calls come on top" in told
-    assert "it asks no language model, and is left out of a dry run" in told
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
+    words = [part for name, path in tiny_files.items() for part in (f"--{name}", path)]
+    alone = STEPS.replace('["model", "baseline"]', '"model"')
+    asked = {}
+    for steps, episodes in ((alone, 1), (alone, 2 * SAMPLE), (STEPS, 1)):
+        (tmp_path / "mine.toml").write_text(steps.replace("EPISODES", str(episodes)))
+        told = invoked("run", "mine.toml", "--model", MODEL, "--base-url", NOBODY, *words).output
+        turns, asked[steps, episodes] = counted(told)
+        assert turns > 2 * episodes
+        assert steps is STEPS or asked[steps, episodes] == 3 * (turns - episodes)
+        assert "it asks no language model, and is left out of a dry run" in told
+        assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
+    assert asked[STEPS, 1] > asked[alone, 1]  # it is asked about the game of minds too
 
 
 def test_a_step_whose_log_is_there_is_counted(recording, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs/mine/games").mkdir(parents=True)
     (tmp_path / "runs/mine/games/log.jsonl").write_bytes(recording.read_bytes())
-    (tmp_path / "mine.toml").write_text(STEPS.replace('command = "run rps"', 'command = "validate"').replace(
-        'out = "{out}/games"\nmatches = 1\nrounds = 12\nwarmup = 2', 'logs = "{out}/games/log.jsonl"'))  # fmt: skip
-    told = invoked("run", "mine.toml", "--model", MODEL, "--base-url", NOBODY, "--no-minds").output
+    _, _, asked, _ = STEPS.split("[[step]]")
+    validate = 'command = "validate"\nlogs = "{out}/games/log.jsonl"\n'
+    (tmp_path / "mine.toml").write_text(
+        'out = "runs/mine"\n' + "".join(f"[[step]]\n{step}" for step in (validate, asked))
+    )
+    told = invoked("run", "mine.toml", "--model", MODEL, "--base-url", NOBODY).output
     assert told.count("Dry run: what would be asked") == 1 and "it reads" not in told
     assert list(journal.read(tmp_path / "runs/mine/games/log.jsonl"))
