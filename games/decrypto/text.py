@@ -32,6 +32,8 @@ WHOLE_KEYWORD = 4  # a keyword of so many letters may not even stand inside a lo
 
 HINTS_FORM = '{"hints": ["...", "...", "..."]}'
 GUESS_FORM = '{"guess": "X-Y-Z"}'
+STATED_FORM = '{"guess": "X-Y-Z", "chances": {"1-2-3": ..., "1-2-4": ..., and so on}}'
+MOST_CHANCES = 100
 
 
 class Wording(NamedTuple):
@@ -90,12 +92,20 @@ def turn_text(observation: Observation, words: Sequence[str], keywords: Sequence
     return "\n".join(lines)
 
 
-def request_text(role: int, think: bool = False) -> str:
-    """In which form the answer is wanted. think: ask for thoughts first, and the answer on the last line."""
-    form = HINTS_FORM if int(role) == Role.ENCODER else GUESS_FORM
-    if think:
-        return f"Think briefly, then end with one line: ANSWER: {form}"
-    return f"Answer with JSON only: {form}"
+def request_text(role: int, think: bool = False, state: bool = False) -> str:
+    """In which form the answer is wanted.
+
+    think: ask for thoughts first, and the answer on the last line.   state: ask a guesser also how likely each code is.
+    """
+    states = state and int(role) != Role.ENCODER
+    form = HINTS_FORM if int(role) == Role.ENCODER else STATED_FORM if states else GUESS_FORM
+    wanted = f"Think briefly, then end with one line: ANSWER: {form}" if think else f"Answer with JSON only: {form}"
+    if states:
+        wanted += (
+            f'\nIn "chances" give every one of the {len(CODES)} codes a whole number from 0 to {MOST_CHANCES}, in '
+            "proportion to how likely you think that it is the code; 0 if it cannot be."
+        )
+    return wanted
 
 
 def messages(
@@ -104,10 +114,11 @@ def messages(
     keywords: Sequence[str],
     think: bool = False,
     wording: Wording = USUAL,
+    state: bool = False,
 ) -> list[dict[str, str]]:
     """The decision as a chat: the rules as system message; history, role, turn and request as user message.
 
-    words, keywords: as for `turn_text`.   think: as for `request_text`.
+    words, keywords: as for `turn_text`.   think, state: as for `request_text`.
     """
     role = int(observation.role)
     parts = [
@@ -115,7 +126,7 @@ def messages(
         *filter(None, [wording.persona]),
         role_text(role, wording.role),
         turn_text(observation, words, keywords),
-        request_text(role, think),
+        request_text(role, think, state),
     ]
     return [
         {"role": "system", "content": rules_text(_turns(observation), wording.system)},
@@ -130,6 +141,7 @@ def chat(
     said: Mapping[int, Sequence[Mapping[str, str]]],
     think: bool = False,
     wording: Wording = USUAL,
+    state: bool = False,
 ) -> list[dict[str, str]]:
     """The decision as the next message of a chat over the whole game: each turn's request, and what was said to it.
 
@@ -142,12 +154,12 @@ def chat(
     for place, turn in enumerate(asked):
         then = observation_at(observation, turn)
         if place == 0:
-            told += messages(then, words, keywords, think, wording)
+            told += messages(then, words, keywords, think, wording, state)
         else:
             parts = [
                 news_text(then, words, asked[place - 1]),
                 turn_text(then, words, keywords),
-                request_text(int(observation.role), think),
+                request_text(int(observation.role), think, state),
             ]
             told.append({"role": "user", "content": "\n".join(parts)})
         told += [dict(message) for message in said.get(turn, ())] if turn < int(observation.turn) else []
@@ -214,6 +226,37 @@ def hints_schema(keywords: Sequence[str] = ()) -> dict[str, Any]:
 def guess_schema() -> dict[str, Any]:
     """JSON schema of a guesser's answer: one of the 24 codes."""
     return _schema("guess", {"type": "string", "enum": [code_text(index) for index in range(len(CODES))]})
+
+
+def stated_schema() -> dict[str, Any]:
+    """JSON schema of a guesser's answer with how likely each code is."""
+    chance = {"type": "integer", "minimum": 0, "maximum": MOST_CHANCES}
+    guess = guess_schema()["properties"]["guess"]
+    chances = {code: chance for code in guess["enum"]}
+    inner = {"type": "object", "properties": chances, "required": list(chances), "additionalProperties": False}
+    fields = {"guess": guess, "chances": inner}
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
+def read_stated(answer: Mapping[str, Any]) -> tuple[int, tuple[float, ...]]:
+    """The index in CODES of a guess, and the probability of every code: its chances over their sum.
+
+    answer: as `stated_schema`; a code that is not named has no chance.
+    Raises: ValueError, with a message for who guessed.
+    """
+    if "guess" not in answer:
+        raise ValueError(f'there is no "guess"; the form is {STATED_FORM}')
+    guess, chances = read_code(answer["guess"]), answer["chances"]
+    if not isinstance(chances, Mapping):
+        raise ValueError(f'"chances" must hold a number for every code; the form is {STATED_FORM}')
+    given = [0.0] * len(CODES)
+    for code, chance in chances.items():
+        if isinstance(chance, bool) or not isinstance(chance, int | float) or not 0 <= chance <= MOST_CHANCES:
+            raise ValueError(f"the chances of {_short(code)} must be a number from 0 to {MOST_CHANCES}")
+        given[read_code(code)] += float(chance)
+    if not (total := sum(given)):
+        raise ValueError("all chances are 0; give the codes that can be a number above it")
+    return guess, tuple(chance / total for chance in given)
 
 
 def read_hints(value: Any, keywords: Sequence[str] = ()) -> tuple[str, str, str]:

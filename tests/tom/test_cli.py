@@ -10,11 +10,14 @@ import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
+from otherminds.games.decrypto.rules import Role
 from otherminds.tom import cli
 from otherminds.tom.cli import calls
-from otherminds.tom.experiments import console, defaults
+from otherminds.tom.experiments import console as shared_console
+from otherminds.tom.experiments import defaults
 from otherminds.tom.experiments.compare import DEFAULT_MINDS, Alternatives, Nearness, Outcome, Row
 from otherminds.tom.experiments.config import ConfigError, validated
+from otherminds.tom.experiments.decrypto import console, run_console
 from otherminds.tom.experiments.run import model_names
 from otherminds.tom.experiments.simulate import Summary
 from otherminds.tom.llm.accounts import LimitReached
@@ -117,7 +120,7 @@ def test_the_defaults_exist():
     for role, agents in defaults.AGENTS.items():
         for agent in agents:
             if agent != defaults.MODEL:
-                named(agent, console.Role[role.upper()])
+                named(agent, Role[role.upper()])
     for role, specs in DEFAULT_MINDS.items():
         assert len(specs) == len(set(specs)) and all(named(spec, role) for spec in specs)
 
@@ -220,10 +223,22 @@ def test_a_log_is_compared(ran, tiny_files, tmp_path):
         ("interceptor", "baseline"),
     }
     assert {row["agent"] for row in content["nearness"]} == {"baseline", "baseline:k=4"}
+    assert [(row["role"], row["agent"], row["failed"]) for row in content["stated"]] == [
+        ("decoder", "literal", 0),
+        ("interceptor", "baseline", 0),
+    ]
+    assert {(row["role"], row["mind"]) for row in content["divergences"] if row["nearest"]} == {
+        ("decoder", "literal"),
+        ("interceptor", "baseline"),
+    }
+    assert sum(row["count"] for row in content["confidence"]) == sum(row["decisions"] for row in content["stated"])
     assert not list(tmp_path.iterdir())
     result = call("compare", log, "--out", str(tmp_path / "new"), *SHADOWS, *flags(tiny_files))
     assert result.exit_code == 0 and (tmp_path / "new" / "report.html").exists()
     assert "How well each mind explains each agent" in result.stdout
+    assert "How true are the probabilities that guessers state of the codes?" in result.stdout
+    assert {"stated.csv", "confidence.csv", "divergences.csv"} <= {path.name for path in (tmp_path / "new").iterdir()}
+    assert '<h2 id="stated">' in (tmp_path / "new" / "report.html").read_text(encoding="utf-8")
 
 
 def test_what_cannot_be_compared_is_told_in_one_line(ran, tiny, tiny_files, tmp_path):
@@ -314,7 +329,7 @@ def test_a_stop_at_a_limit_has_an_exit_code_of_its_own():
 
 
 def test_failed_answers_end_with_exit_code_1(fake_server, tiny_files, tmp_path, monkeypatch):
-    monkeypatch.setattr(console, "report", lambda *arguments, **options: None)
+    monkeypatch.setattr(run_console, "report", lambda *arguments, **options: None)
     fake_server.script = ["no"]
     seats = ["--encoder", "baseline", "--decoder", "model", "--interceptor", "baseline", "--seeds", "1"]
     model = ["--model", "vllm/fake", "--base-url", fake_server.url, "--episodes", "3", "--out", str(tmp_path)]
@@ -327,8 +342,12 @@ def test_ctrl_c_says_how_to_go_on(monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    for name in ("run_decrypto", "simulate_decrypto", "compare_logs"):
-        monkeypatch.setattr(console, name, interrupted)
+    for room, name in (
+        (run_console, "run_decrypto"),
+        (run_console, "simulate_decrypto"),
+        (shared_console, "compare_logs"),
+    ):
+        monkeypatch.setattr(room, name, interrupted)
     result = call("run", "decrypto")
     assert (result.exit_code, result.stdout) == (130, "")
     assert result.stderr == "otherminds: stopped; the same command goes on where it stopped\n"
@@ -341,7 +360,7 @@ def test_a_fault_is_no_wrong_call(monkeypatch):
     def faulty(*arguments, **options):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(console, "run_decrypto", faulty)
+    monkeypatch.setattr(run_console, "run_decrypto", faulty)
     assert isinstance(call("run", "decrypto").exception, ZeroDivisionError)
 
 
@@ -386,7 +405,7 @@ TABLES = [
     (console.print_outcomes, (OUTCOMES,), ["1000", "50%", "(75%)", "7.25", "± 0.50", "0.75", "1.00", "± 0.12", "12"]),
     (console.print_scores, (ROWS, 0.05, Alternatives()), ["-12.345", "10.250", "999", "–"]),
     (console.print_nearness, (NEAR,), ["1234", "56", "17", "25%", "100%", "–"]),
-    (console.print_summaries, (SUMMARIES,), ["1,000,000", "50.0%", "± 1.0%", "7.25", "± 0.50", "12345.6", "100.0%"]),
+    (run_console.print_summaries, (SUMMARIES,), ["1,000,000", "50.0%", "± 1.0%", "7.25", "± 0.50", "12345.6"]),
 ]  # fmt: skip
 
 

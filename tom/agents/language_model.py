@@ -1,20 +1,22 @@
 """A language model at the table of Decrypto: it reads the game's text and answers in JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Literal
 
 from otherminds.games.decrypto import text
-from otherminds.games.decrypto.rules import Observation, Role
-from otherminds.tom.agents.asking import ask, complained
+from otherminds.games.decrypto.rules import CODES, Observation, Role, code_text
+from otherminds.tom.agents.asking import MAX_TOKENS_CONSTRAINED, ask, complained
 from otherminds.tom.agents.base import Attempt, Decision
 from otherminds.tom.llm.client import Client
-from otherminds.tom.llm.parsing import find_answer
+from otherminds.tom.llm.parsing import find_answer, find_object
 
 Context = Literal["turns", "chat"]
 Errors = Literal["kept", "cut"]
+STATED_TOKENS = 64 + 16 * len(CODES)
+"""Enough for a guess and a number for every code."""
 NO_VALID_ANSWER = "(no valid answer)"
 
 
@@ -28,6 +30,7 @@ class LanguageModelAgent:
     context: "turns": every decision is asked by itself, with the whole history in one message; "chat": a game is one
         chat, and each turn adds a request and the answer.
     errors: in a chat, whether failed answers of earlier turns are "kept" in it or "cut" out.
+    state: as a guesser, also say how likely each code is, in the same answer; one without it has failed.
     """
 
     client: Client
@@ -36,6 +39,7 @@ class LanguageModelAgent:
     wording: text.Wording = text.USUAL
     context: Context = "turns"
     errors: Errors = "kept"
+    state: bool = False
 
     def __post_init__(self) -> None:
         if self.max_attempts < 1:
@@ -62,16 +66,28 @@ class LanguageModelAgent:
             read, schema = partial(text.read_hints, keywords=secret), text.hints_schema(secret)
         else:
             read, schema = text.read_code, text.guess_schema()
+        find, tokens = partial(find_answer, key="hints" if encodes else "guess", read=read), MAX_TOKENS_CONSTRAINED
+        states = self.state and not encodes
+        if states:
+            find, schema = partial(find_object, key="chances", read=text.read_stated), text.stated_schema()
+            tokens = STATED_TOKENS
         said = {}
         if self.context == "chat":
             said = {turn: said_to_a_request(attempts, self.errors) for turn, attempts in earlier.items()}
-        return await ask(
+        decision = await ask(
             self.client,
-            text.chat(observation, words, keywords, said, think=self.think, wording=self.wording),
-            find=partial(find_answer, key="hints" if encodes else "guess", read=read),
+            text.chat(observation, words, keywords, said, think=self.think, wording=self.wording, state=self.state),
+            find=find,
             schema=None if self.think else schema,
+            constrained_tokens=tokens,
             max_attempts=self.max_attempts,
             seed=seed,
+        )
+        if not states or decision.action is None:
+            return decision
+        code, shares = decision.action
+        return replace(
+            decision, action=code, probabilities={code_text(index): share for index, share in enumerate(shares)}
         )
 
 

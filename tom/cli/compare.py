@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Path(),
     metavar="LOG",
-    help="Decrypto: a log of `otherminds elicit lexicon`; decoders are compared under it too. Repeatable.",
+    help="Decrypto: a log of `otherminds elicit lexicon`; encoders and decoders are compared under it too. Repeatable.",
 )
 @click.option("--out", type=click.Path(), help="Folder of the report.  [default: beside the first log]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

@@ -61,7 +61,11 @@ def asking(what: str) -> Any:
         click.option("--max-tokens", type=int, help="Of one answer."),
         click.option("--reasoning-effort", help="Of models that reason unseen: low, medium, high ..."),
         click.option(
-            "--max-attempts", default=2, show_default=True, help=f"Answers per {what} before it counts as failed."
+            "--max-attempts",
+            type=click.IntRange(min=1),
+            default=2,
+            show_default=True,
+            help=f"Answers per {what} before it counts as failed.",
         ),
         click.option("--max-connections", default=10, show_default=True, help="Calls in flight at once."),
         click.option(
@@ -100,10 +104,14 @@ def asking(what: str) -> Any:
 def generation(options: "dict[str, Any]") -> Any:
     """The settings that the options of `asking` give, taken out of the options.
 
-    Raises: ModelError for a value that cannot be.
+    Raises: ModelError for a value that cannot be, by its option.
     """
     from otherminds.tom.llm.accounts import Limits, read_prices
-    from otherminds.tom.llm.client import GenerationSettings
+    from otherminds.tom.llm.client import BOUNDS, GenerationSettings, ModelError, out_of_bounds
+
+    for name in BOUNDS:
+        if told := out_of_bounds(name, options.get(name)):
+            raise ModelError(f"--{name.replace('_', '-')} {options[name]}: {told}")
 
     cache, no_cache, price = (options.pop(name) for name in ("cache", "no_cache", "price"))
     limits = Limits(options.pop("token_limit"), options.pop("cost_limit"), read_prices(price) if price else {})

@@ -113,9 +113,9 @@ def import_decrypto(**options: Any) -> None:
     went on after a loss stays in the log; the table here counts up to the loss.
     """
     with one_line_errors():
-        from otherminds.tom.experiments.decrypto import console as decrypto_console
+        from otherminds.tom.experiments.decrypto import recordings_console
 
-        decrypto_console.import_recordings(**options)
+        recordings_console.import_recordings(**options)
 
 
 @main.group(short_help="Play recorded games again with somebody else.")
@@ -140,7 +140,7 @@ def replay_decrypto(**options: Any) -> None:
     was stopped. Exit code 1: an answer failed.
     """
     with one_line_errors("stopped; the same command goes on where it stopped"):
-        from otherminds.tom.experiments.decrypto import console as decrypto_console
+        from otherminds.tom.experiments.decrypto import recordings_console
 
-        failed = decrypto_console.replay_log(options.pop("log"), generation=generation(options), **options)
+        failed = recordings_console.replay_log(options.pop("log"), generation=generation(options), **options)
     sys.exit(1 if failed else 0)

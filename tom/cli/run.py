@@ -100,10 +100,10 @@ def run_decrypto(**options: Any) -> None:
     finished, but some answers failed.
     """
     with one_line_errors("stopped; the same command goes on where it stopped"):
-        from otherminds.tom.experiments import console
+        from otherminds.tom.experiments.decrypto import run_console
 
         asked = {role: options.pop(role) for role in ROLES}
-        failed = console.run_decrypto(asked, options.pop("model"), generation=generation(options), **options)
+        failed = run_console.run_decrypto(asked, options.pop("model"), generation=generation(options), **options)
     sys.exit(1 if failed else 0)
 
 

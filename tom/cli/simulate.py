@@ -31,9 +31,9 @@ def simulate() -> None:
 def simulate_decrypto(**options: Any) -> None:
     """Decrypto between minds alone: survival, turns and tokens, with standard errors."""
     with one_line_errors():
-        from otherminds.tom.experiments import console
+        from otherminds.tom.experiments.decrypto import run_console
 
-        console.simulate_decrypto({role: options.pop(role) for role in ROLES}, **options)
+        run_console.simulate_decrypto({role: options.pop(role) for role in ROLES}, **options)
 
 
 @simulate.command("rps")

@@ -18,9 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from otherminds.games.decrypto.rules import CODES, LENGTH, TOKENS_TO_LOSE, Role, begin, guess, observe, view
+from otherminds.games.decrypto.rules import CODES, LENGTH, Role, begin, guess, observe, view
 from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.inference.logspace import log_normalize
+from otherminds.tom.experiments.decrypto.standing import up_to_the_loss
 from otherminds.tom.experiments.records import GameArrays, Games
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.decrypto.hints import HintSet, drawn_alternatives, given_before, join, sum_out
@@ -61,6 +62,7 @@ class Shadow(NamedTuple):
     log_p: Float[np.ndarray, "G T"]  # of what was done, nats; -inf: impossible
     log_best: Float[np.ndarray, "G T"]  # of the action it found most probable
     set_size: Int[np.ndarray, "G T"]  # actions in the set
+    log_policy: Float[np.ndarray, "G T 24"] | None = None  # a guesser's, over the codes; an encoder's is not kept
 
 
 @dataclass(frozen=True)
@@ -116,14 +118,15 @@ def _shadower(mind: Mind, role: Role, settings: Alternatives) -> Callable[..., S
                 hint_set = hint_set._replace(valid=hint_set.valid.at[:, -1].set(known))
                 log_p = sum_out(log_normalize(mind.log_policy(params, belief, observation, hint_set)), known)
                 told_apart = known | (hints < 0).any()  # one who fails to answer fails to choose from the whole set
-                done, size = log_p[-1], jnp.where(told_apart, hint_set.valid.sum(1), 1).prod()
+                size = jnp.where(told_apart, hint_set.valid.sum(1), 1).prod()
+                made = Shadow(log_p[-1], log_p.max(), jnp.maximum(size, 1))  # none: nothing is left to say
             else:
                 observation = observe(state._replace(hints=hints), role)
                 log_p = mind.log_policy(params, belief, observation, jnp.arange(len(CODES)))
                 done = log_p[jnp.maximum(decoder_guess if role == Role.DECODER else interceptor_guess, 0)]
-                size = jnp.int32(len(CODES))
+                made = Shadow(done, log_p.max(), jnp.int32(len(CODES)), log_p)
             state, event = guess(state._replace(hints=hints), decoder_guess, interceptor_guess)
-            return (state, mind.update(params, belief, event)), Shadow(done, log_p.max(), size)
+            return (state, mind.update(params, belief, event)), made
 
         turns = (game.hints, game.decoder_guesses, game.interceptor_guesses)
         return jax.lax.scan(play_turn, (state, belief), turns)[1]
@@ -157,7 +160,7 @@ def shadow(
     model = named(spec, role)
     run = _shadower(model.mind, role, settings)
     params = model.make_params(lexicon if own is None else own)
-    return Shadow(*(np.asarray(x) for x in run(params, lexicon, games.arrays)))
+    return jax.tree.map(np.asarray, run(params, lexicon, games.arrays))
 
 
 def lapsed(log_p: np.ndarray, size: np.ndarray, lapse: float) -> np.ndarray:
@@ -200,7 +203,8 @@ def compare(
                 on_mind()
         first = shadows[role, minds[role][0]]
         even = -np.log(first.set_size)
-        shadows[role, UNIFORM] = Shadow(even, even, first.set_size)
+        policy = None if first.log_policy is None else np.full_like(first.log_policy, -np.log(len(CODES)))
+        shadows[role, UNIFORM] = Shadow(even, even, first.set_size, policy)
         for agent in dict.fromkeys(agents[role] for agents in games.agents):
             of_agent = [_row(games, role, agent, spec, shadows[role, spec], lapse) for spec in (*minds[role], UNIFORM)]
             scored = [row.log_score for row in of_agent if row.decisions > row.failed]
@@ -278,14 +282,11 @@ def results(games: Games) -> Results:
     arrays = games.arrays
     played = np.arange(arrays.codes.shape[1]) < arrays.turns[:, None]
     spoken = (arrays.hints >= 0).all(-1)
-    missed = played & ~(spoken & (arrays.decoder_guesses == arrays.codes))
-    caught = played & spoken & (arrays.interceptor_guesses == arrays.codes)
-    lost = (np.cumsum(missed, 1) >= TOKENS_TO_LOSE) | (np.cumsum(caught, 1) >= TOKENS_TO_LOSE)
-    until = np.where(lost.any(1), lost.argmax(1) + 1, arrays.turns)
+    missed = ~(spoken & (arrays.decoder_guesses == arrays.codes))
+    caught = spoken & (arrays.interceptor_guesses == arrays.codes)
     failed = (played & ~spoken).sum(1) + (played & spoken & (arrays.decoder_guesses < 0)).sum(1)
     failed = failed + (played & spoken & (arrays.interceptor_guesses < 0)).sum(1)
-    counts = np.arange(arrays.codes.shape[1]) < until[:, None]
-    return Results(until, (missed & counts).sum(1), (caught & counts).sum(1), failed)
+    return Results(*up_to_the_loss(missed, caught, arrays.turns), failed)
 
 
 def outcomes(games: Games) -> list[Outcome]:

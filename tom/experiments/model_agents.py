@@ -30,7 +30,7 @@ SAMPLING = ("temperature", "top_p", "max_tokens", "reasoning_effort")
 class ModelAgent:
     """A language model and how it is asked.
 
-    written: its name in the log.   model: provider/name.   wording, context, errors, think: as for
+    written: its name in the log.   model: provider/name.   wording, context, errors, think, state: as for
     `LanguageModelAgent`.   generation: the run's settings, with what this agent has of its own.
     """
 
@@ -41,6 +41,7 @@ class ModelAgent:
     errors: Errors
     think: bool
     generation: GenerationSettings
+    state: bool = False
 
 
 def is_model(written: str) -> bool:
@@ -84,6 +85,8 @@ def read_model_agent(
     what = f"the {role.name.lower()}'s role"
     _check_number(written, "role", read.get("role", 0), len(wordings.ROLES[role]), what)
     persona = _persona_text(written, read.get("persona", ""), personas or {})
+    if read.get("state") and role == Role.ENCODER:
+        raise ConfigError(f"{written!r}: state=true: an encoder has no code to guess; leave it out")
     sampling = {name: read[name] for name in SAMPLING if name in read}
     try:
         own = replace(generation or GenerationSettings(), **sampling)
@@ -97,6 +100,7 @@ def read_model_agent(
         read.get("errors", "kept"),
         read.get("think", False),
         own,
+        read.get("state", False),
     )
 
 
@@ -238,6 +242,7 @@ OPTIONS: Mapping[str, Callable[[str], Any]] = {
     "context": _one_of("turns", "chat"),
     "errors": _one_of("kept", "cut"),
     "think": _truth,
+    "state": _truth,
     "temperature": _number,
     "top_p": _number,
     "max_tokens": _whole,

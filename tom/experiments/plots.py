@@ -11,17 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from otherminds.games.decrypto.rules import CODES, SLOTS
-from otherminds.tom.experiments.compare import UNIFORM, Outcome, Row
-from otherminds.tom.experiments.cube import Cell, Grid
-from otherminds.tom.experiments.trajectory import Trajectory
+from otherminds.tom.experiments.compare import UNIFORM, Row
 
 INK, FAINT, RULE = "#1c2430", "#5f6b7a", "#d5dae1"
+
+
 SLOT_COLOURS = ("#0072b2", "#d55e00", "#007a5a", "#a3458b")  # after Okabe and Ito, told apart by colour-blind eyes
+
+
 COLOURS = (*SLOT_COLOURS, "#56a5d8", "#b8860b", "#444c57")
+
+
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-GOOD, BAD = "#0072b2", "#b3400a"
-DOTTED = (0, (2, 1.5))
+
+
 STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
@@ -45,8 +48,14 @@ STYLE = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
 }
+
+
 RESOLUTION = 180  # dots per inch
+
+
 WIDTH = 10.0  # inches, about as wide as a page on a laptop, so that a point there is a point here
+
+
 LINE = 0.19  # inches, a line of text
 
 
@@ -69,7 +78,7 @@ def _pieces(text: str, width: int, breaks: tuple[str, ...]) -> list[str]:
     return [piece for part in re.split(breaks[0], text) for piece in _pieces(part, width, breaks[1:])]
 
 
-def _height(text: str) -> float:
+def height_of(text: str) -> float:
     """Inches that a text of several lines takes."""
     return LINE * (text.count("\n") + 1)
 
@@ -107,7 +116,7 @@ def write_at(figure: Any, left: float, top: float, text: str, **options: Any) ->
     figure.text(left / WIDTH, 1 - top / figure.get_size_inches()[1], text, **options)
 
 
-def _middles(heights: Sequence[float]) -> Float[np.ndarray, " N"]:
+def middles_of(heights: Sequence[float]) -> Float[np.ndarray, " N"]:
     """Where the middles of rows of these heights lie."""
     return np.cumsum(heights) - np.array(heights) / 2
 
@@ -119,9 +128,6 @@ def plain_log(axis: Any) -> None:
     axis.set_major_locator(LogLocator(10))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
-
-
-# --- agents and minds -----------------------------------------------------------------------------------------------
 
 
 class _Panel(NamedTuple):
@@ -152,7 +158,7 @@ def mind_heat_maps(rows: Sequence[Row], path: Path) -> None:
     left, gap = 2.3, 0.15  # gap: between the minds and the uniform one, in cells
     cell = min(1.5, (WIDTH - left - 0.2) / (max(len(panel.minds) for panel in panels) + gap))
     characters = max(6, int(cell / 0.092))
-    heads = [0.24 + max(_height(wrapped(mind, characters)) for mind in panel.minds) for panel in panels]
+    heads = [0.24 + max(height_of(wrapped(mind, characters)) for mind in panel.minds) for panel in panels]
     total = sum(heads) + sum(sum(panel.heights) + 0.22 for panel in panels)
     with new_figure(path, total + 0.95) as figure:
         top = 0.1
@@ -166,13 +172,13 @@ def mind_heat_maps(rows: Sequence[Row], path: Path) -> None:
             edges = {mind: j + gap * (mind == UNIFORM) for j, mind in enumerate(panel.minds)}
             axes.set_xticks([edge + 0.5 for edge in edges.values()], [wrapped(mind, characters) for mind in edges])
             axes.xaxis.tick_top()
-            axes.set_yticks(_middles(panel.heights), panel.labels)
+            axes.set_yticks(middles_of(panel.heights), panel.labels)
             for row in panel.rows:
                 i = panel.agents.index(row.agent)
-                _cell(axes, row, gains[row] / limit, edges[row.mind], _middles(panel.heights)[i], panel.heights[i])
+                _cell(axes, row, gains[row] / limit, edges[row.mind], middles_of(panel.heights)[i], panel.heights[i])
             top += sum(panel.heights) + 0.22
         bar = new_axes(figure, left, top + 0.1, 4.2, 0.16, yticks=[])
-        bar.imshow([[_shade(share) for share in np.linspace(-1, 1, 201)]], aspect="auto", extent=(-limit, limit, 0, 1))
+        bar.imshow([[shade(share) for share in np.linspace(-1, 1, 201)]], aspect="auto", extent=(-limit, limit, 0, 1))
         bar.spines[:].set_visible(False)
         bar.tick_params(labelsize=9)
         bar.set_xlabel("gain over uniform (nats per decision)", size=9.5)
@@ -189,7 +195,7 @@ def _panel(role: str, rows: Sequence[Row]) -> _Panel:
         notes = [f"{row.failed} failed"] * (row.failed > 0) + [f"{row.unknown} left out"] * (row.unknown > 0)
         label = f"{wrapped(agent, 26)}\nn = {row.decisions:,}"
         labels.append(f"{label} ({', '.join(notes)})" if notes else label)
-    return _Panel(role, rows, list(agents), minds, labels, [max(0.56, _height(label) + 0.16) for label in labels])
+    return _Panel(role, rows, list(agents), minds, labels, [max(0.56, height_of(label) + 0.16) for label in labels])
 
 
 def _cell(axes: Any, row: Row, share: float, left: float, middle: float, height: float) -> None:
@@ -197,7 +203,7 @@ def _cell(axes: Any, row: Row, share: float, left: float, middle: float, height:
     from matplotlib.patches import Rectangle
 
     empty = math.isnan(row.log_score)
-    colour = (0.96, 0.97, 0.98) if empty else _shade(share)
+    colour = (0.96, 0.97, 0.98) if empty else shade(share)
     frame = {"edgecolor": INK, "linewidth": 2.2} if row.best else {"edgecolor": RULE, "linewidth": 0}
     box = Rectangle((left + 0.02, middle - height / 2 + 0.02), 0.96, height - 0.04, facecolor=colour, **frame)
     box.set(hatch="////" if empty else None, zorder=3 if row.best else 2)
@@ -208,269 +214,13 @@ def _cell(axes: Any, row: Row, share: float, left: float, middle: float, height:
     text.set(weight="bold" if row.best else "normal", linespacing=1.15)
 
 
-def _shade(share: float) -> tuple[float, float, float]:
+def shade(share: float) -> tuple[float, float, float]:
     """Blue for 1, near white for 0, brown for -1, grey for NaN; the ends are dark, and far apart to every eye."""
     if not math.isfinite(share):
         return (0.9, 0.9, 0.9)
     ends = ((0.45, 0.71, 0.87), (0.02, 0.27, 0.51)) if share > 0 else ((0.99, 0.72, 0.42), (0.64, 0.24, 0.02))
     stops = np.array([(0.98, 0.98, 0.98), *ends])
     return tuple(float(np.interp(min(abs(share), 1.0), (0, 0.5, 1), stop)) for stop in stops.T)
-
-
-# --- outcomes -------------------------------------------------------------------------------------------------------
-
-
-def outcome_bars(outcomes: Sequence[Outcome], path: Path) -> None:
-    """Turns survived, miscommunications and interceptions of every table: means over games.
-
-    Whiskers: standard error over seeds, where there is more than one seed.
-    Raises: ValueError without outcomes.
-    """
-    if not outcomes:
-        raise ValueError("outcomes: no finished game, so there is nothing to draw")
-    labels = [[wrapped(agent, 17) for agent in outcome.agents] for outcome in outcomes]
-    rows = [max(0.42, max(map(_height, cells)) + 0.16) for cells in labels]
-    middles, top = _middles(rows), 0.42
-    tokens = max(2.0, *(_reach(o, name) for o in outcomes for name in ("miscommunications", "interceptions")))
-    measures = (  # title, unit, field, colour, how far the axis reaches
-        ("Turns survived", "turns per game", "turns", COLOURS[6], max(1.0, *(_reach(o, "turns") for o in outcomes))),
-        ("Miscommunications", "tokens per game", "miscommunications", COLOURS[1], tokens),
-        ("Interceptions", "tokens per game", "interceptions", COLOURS[0], tokens),
-    )
-    with new_figure(path, top + sum(rows) + 0.85) as figure:
-        table = new_axes(figure, 0, top, WIDTH, sum(rows), zorder=-1, xlim=(0, WIDTH), ylim=(sum(rows), 0))
-        table.axis("off")
-        for edge in (0.0, *np.cumsum(rows)[:-1]):
-            table.axhline(edge, color=RULE, linewidth=0.8)
-        columns = (0.1, 1.55, 3.0, 4.42)
-        heads = ("Encoder", "Decoder", "Interceptor", "Games")
-        for x, head in zip(columns, heads, strict=True):
-            write_at(figure, x, top - 0.13, head, weight="bold", size=9.5)
-        for outcome, cells, middle in zip(outcomes, labels, middles, strict=True):
-            for x, cell in zip(columns, (*cells, f"{outcome.games:,}"), strict=True):
-                table.text(x, middle, cell, va="center_baseline", size=9.5, linespacing=1.2)
-        for place, (title, unit, name, colour, reach) in enumerate(measures):
-            left = 5.2 + 1.6 * place
-            write_at(figure, left, top - 0.13, title, weight="bold", size=9.5)
-            axes = new_axes(figure, left, top, 1.4, sum(rows), xlim=(0, 1.33 * reach), ylim=(sum(rows), 0), yticks=[])
-            axes.patch.set_visible(False)
-            step = math.ceil(reach / 5)
-            axes.set_xticks(range(0, math.floor(reach) + 1, step))
-            axes.tick_params(labelsize=9)
-            axes.set_xlabel(unit, size=9.5)
-            for outcome, middle in zip(outcomes, middles, strict=True):
-                value, error = getattr(outcome, name), getattr(outcome, f"{name}_error")
-                axes.barh(middle, value, height=0.2, color=colour)
-                if math.isfinite(error):  # a count is not below 0
-                    whisker = [[min(error, value)], [error]]
-                    axes.errorbar(value, middle, xerr=whisker, color=INK, capsize=3, linewidth=1.1)
-                number = f"{value:.2f}".rstrip("0").rstrip(".")
-                axes.text(_reach(outcome, name) + 0.05 * reach, middle, number, va="center_baseline", size=8.5)
-        error_shown = any(math.isfinite(outcome.turns_error) for outcome in outcomes)
-        note = "Bars: means over games." + " Whiskers: standard error over seeds." * error_shown
-        write_at(figure, 0.1, top + sum(rows) + 0.7, note, size=9, color=FAINT)
-
-
-def _reach(outcome: Outcome, name: str) -> float:
-    """How far the bar and its whisker go."""
-    error = getattr(outcome, f"{name}_error")
-    return getattr(outcome, name) + (error if math.isfinite(error) else 0.0)
-
-
-# --- who plays well with whom ---------------------------------------------------------------------------------------
-
-MEASURE_TITLES = {
-    "turns": "Turns survived a game",
-    "miscommunications": "Miscommunications a game",
-    "interceptions": "Interceptions a game",
-}
-NARROW, NARROWEST = 0.8, 0.36  # inches of a cell below which heads are turned, and numbers left out
-
-
-def cube_heat_maps(grids: Sequence[Grid], path: Path) -> None:
-    """Turns, miscommunications and interceptions of every table of `cube.grids`: mean ± standard error over seeds.
-
-    Blue is better for the team, brown worse, on one scale for all grids. Bold: the interval overlaps that of the best
-    table against the same interceptor. A table that was not played is hatched.
-    Raises: ValueError without grids.
-    """
-    if not grids:
-        raise ValueError("grids: there is none, so there is nothing to draw")
-    left, gap, most = 2.2, 0.25, max(len(grid.columns) for grid in grids)
-    beside = most <= 3  # the three measures side by side, else one below the other
-    panel = (WIDTH - left - 0.15 - 2 * gap) / 3 if beside else WIDTH - left - 0.15
-    cell = min(1.3, panel / most)
-    characters = max(6, int(cell / 0.088))
-    heads = [[wrapped(c, characters if cell >= NARROW else 26) for c in grid.columns] for grid in grids]
-    labels = [[wrapped(r, 24) for r in grid.rows] for grid in grids]
-    tall = [max(map(_height, texts)) if cell >= NARROW else 0.085 * max(map(_longest, texts)) for texts in heads]
-    heights = [[max(0.5, _height(label) + 0.14) for label in of_grid] for of_grid in labels]
-    blocks = [head + sum(rows) + 0.4 for head, rows in zip(tall, heights, strict=True)]
-    titles = [wrapped(grid.title, 84) for grid in grids]
-    total = sum(0.2 + _height(t) + b * (1 if beside else 3) for t, b in zip(titles, blocks, strict=True)) + 0.45
-    with new_figure(path, total) as figure:
-        top = 0.1
-        drawn = zip(grids, titles, tall, heights, heads, labels, blocks, strict=True)
-        for grid, heading, head, rows, texts, names, block in drawn:
-            write_at(figure, 0.1, top, heading, weight="bold", size=12, va="top")
-            top += 0.2 + _height(heading)
-            for place, (measure, title) in enumerate(MEASURE_TITLES.items()):
-                x = left + place * (panel + gap) * beside
-                y = top + head + 0.25 + block * place * (not beside)
-                write_at(figure, x, y - head - 0.12, title, weight="bold", size=9.5)
-                axes = new_axes(figure, x, y, cell * len(grid.columns), sum(rows))
-                axes.set(xlim=(0, len(grid.columns)), ylim=(sum(rows), 0))
-                axes.spines[:].set_visible(False)
-                axes.tick_params(length=0, labelsize=9)
-                turned = {} if cell >= NARROW else {"rotation": 90}
-                axes.set_xticks(np.arange(len(grid.columns)) + 0.5, texts, **turned)
-                axes.xaxis.tick_top()
-                first = place == 0 or not beside
-                axes.set_yticks(_middles(rows), names if first else [""] * len(rows))
-                for i, (middle, height) in enumerate(zip(_middles(rows), rows, strict=True)):
-                    for j, found in enumerate(grid.cells[i]):
-                        _cube_cell(axes, found, measure, j, middle, height, cell)
-            top += block * (1 if beside else 3)
-        one_seed = any(math.isnan(c.error("turns")) for grid in grids for row in grid.cells for c in row if c)
-        note = "Blue is better for the team. Mean over seeds" + (
-            "; one seed somewhere, hence no error and no comparison."
-            if one_seed
-            else " ± standard error; bold: within the errors of the best against the same interceptor."
-        )
-        write_at(figure, 0.1, top + 0.28, note, size=9, color=FAINT)
-
-
-def _cube_cell(
-    axes: Any, found: Cell | None, measure: str, left: int, middle: float, height: float, wide: float
-) -> None:
-    from matplotlib.patches import Rectangle
-
-    place = {"xy": (left + 0.02, middle - height / 2 + 0.015), "width": 0.96, "height": height - 0.03}
-    if found is None:
-        axes.add_patch(Rectangle(**place, facecolor=(0.96, 0.97, 0.98), edgecolor=RULE, linewidth=0, hatch="////"))
-        return
-    mean, error = found.mean(measure), found.error(measure)
-    colour = _shade((mean - 5) / 3 if measure == "turns" else 1 - mean)
-    axes.add_patch(Rectangle(**place, facecolor=colour, linewidth=0))
-    if wide < NARROWEST:
-        return
-    number = f"{mean:.2f}" + ("" if math.isnan(error) else f"\n± {error:.2f}")
-    ink = "white" if np.dot(colour, (0.299, 0.587, 0.114)) < 0.5 else INK
-    text = axes.text(left + 0.5, middle, number, ha="center", va="center", color=ink, linespacing=1.1)
-    text.set(size=min(9.5, 13 * wide), weight="bold" if measure in found.best else "normal")
-
-
-def _longest(text: str) -> int:
-    return max(map(len, text.split("\n")))
-
-
-# --- an interceptor's belief ----------------------------------------------------------------------------------------
-
-FLOOR = 1e-4  # smaller beliefs are drawn here, with an open mark
-
-
-def belief_trajectory(trajectory: Trajectory, path: Path) -> None:
-    """An interceptor's belief in the true keyword of each slot over the turns, and in the true code at every turn.
-
-    Under it the hints that each slot's belief was drawn from. Interceptions and the decoder's errors are marked.
-    Raises: ValueError for a mind without a belief about keywords.
-    """
-    if trajectory.log_true_keywords is None:
-        raise ValueError(f"{trajectory.mind!r} has no belief about keywords; follow a bayesian interceptor")
-    turns = len(trajectory.codes)
-    with new_figure(path, 7.55) as figure:
-        for draw, top, height in ((_draw_beliefs, 0.4, 2.6), (_draw_code, 3.55, 1.45), (_draw_hints, 5.45, 1.5)):
-            axes = new_axes(figure, 0.85, top, WIDTH - 2.6, height, xlim=(0.5, turns + 0.5), xticks=range(1, turns + 1))
-            axes.tick_params(axis="x", length=0)
-            for turn in range(2, turns + 1, 2):
-                axes.axvspan(turn - 0.5, turn + 0.5, color="#f3f5f8", zorder=0, linewidth=0)
-            draw(axes, trajectory)
-
-
-def _draw_beliefs(axes: Any, trajectory: Trajectory) -> None:
-    believed, count = np.exp(trajectory.log_true_keywords), len(trajectory.keyword_list)
-    low = max(min(believed.min(), 1 / count) / 2, FLOOR)
-    moments = np.arange(len(believed)) + 0.5
-    axes.axhline(1 / count, color=FAINT, linewidth=0.9, linestyle=(0, (4, 3)))
-    for slot in range(SLOTS):
-        shown, below = np.maximum(believed[:, slot], low), believed[:, slot] < low
-        style = {"color": SLOT_COLOURS[slot], "marker": MARKERS[slot], "clip_on": False}
-        axes.plot(moments, shown, linewidth=2, markersize=5.5, zorder=3, **style)
-        axes.plot(moments[below], shown[below], linestyle="none", markerfacecolor="white", zorder=4, **style)
-    axes.set(yscale="log", ylim=(low, 1.0), xticklabels=[], ylabel="P(true keyword)")
-    plain_log(axes.yaxis)
-    axes.set_title("Belief in each slot's true keyword, before the game and after every turn", pad=9)
-    faint = {"textcoords": "offset points", "size": 8.5, "color": FAINT}
-    axes.annotate(f"1/{count} (chance)", (0.5, 1 / count), (4, -4), va="top", **faint)
-    if (believed < low).any():
-        axes.annotate(f"open mark: below {low:g}", (0, 0), (8, 6), xycoords="axes fraction", **faint)
-    places = 1 - np.log10(np.maximum(believed[-1], low)) / math.log10(low)  # 0 to 1 up the axis
-    for slot, place in enumerate(_spread(places, 0.085)):
-        text = f"{slot + 1}  {wrapped(trajectory.true_keywords[slot], 18)}"
-        label = axes.text(1.015, place, text, transform=axes.transAxes, va="center", weight="bold", size=9.5)
-        label.set_color(SLOT_COLOURS[slot])
-
-
-def _spread(places: Float[np.ndarray, " N"], apart: float) -> Float[np.ndarray, " N"]:
-    """The places, in 0 to 1, moved as little as needed to stand `apart` from each other."""
-    order = np.argsort(places, kind="stable")
-    moved = places[order].astype(float)
-    for _ in range(100):
-        for i in range(len(moved) - 1):
-            overlap = max(apart - (moved[i + 1] - moved[i]), 0.0)
-            moved[i : i + 2] += (-overlap / 2, overlap / 2)
-    steps = apart * np.arange(len(moved))
-    moved = np.maximum.accumulate(np.maximum(moved, 0) - steps) + steps
-    moved = 1 - (np.maximum.accumulate((1 - np.minimum(moved, 1))[::-1] - steps) + steps)[::-1]
-    spread = np.empty_like(moved)
-    spread[order] = moved
-    return spread
-
-
-def _draw_code(axes: Any, trajectory: Trajectory) -> None:
-    given = np.exp(trajectory.log_true_code)
-    dotted = {"color": INK, "linewidth": 1.3, "linestyle": DOTTED}
-    star, cross = {"marker": "*", "markersize": 14, "color": GOOD}, {"marker": "X", "markersize": 9, "color": BAD}
-    happened = zip(given, trajectory.intercepted, trajectory.missed, strict=True)
-    for turn, (value, caught, missed) in enumerate(happened, 1):
-        chance = 1 / (len(CODES) - turn + 1)
-        axes.bar(turn, value, width=0.52, color="#8a95a5", zorder=2)
-        axes.plot([turn - 0.38, turn + 0.38], [chance] * 2, zorder=3, **dotted)
-        axes.text(turn, max(value, chance) + 0.04, f"{value:.2f}", ha="center", size=8.5, color=FAINT)
-        if caught:
-            axes.plot(turn - 0.1 * missed, 1.19, clip_on=False, **star)
-        if missed:
-            axes.plot(turn + 0.1 * caught, 1.19, clip_on=False, **cross)
-    axes.set(ylim=(0, 1.3), yticks=[0, 0.5, 1], xticklabels=[], ylabel="P(true code)")
-    axes.set_title("Probability that it gave to the true code, before the guess", pad=9)
-    key = {"transform": axes.transAxes, "clip_on": False}
-    axes.plot(1.035, 0.90, **star, **key)
-    axes.plot(1.035, 0.70, **cross, **key)
-    axes.plot([1.015, 1.055], [0.45] * 2, **dotted, **key)
-    for height, text in ((0.90, "interception"), (0.70, "decoder wrong"), (0.45, "chance among\nunused codes")):
-        axes.text(1.065, height, text, va="center", size=9, linespacing=1.1, **key)
-
-
-def _draw_hints(axes: Any, trajectory: Trajectory) -> None:
-    turns = len(trajectory.codes)
-    axes.set(ylim=(SLOTS + 0.5, 0.5), yticks=range(1, SLOTS + 1), ylabel="slot", xlabel="turn")
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
-    axes.set_title("Hints, by the slot they were about", pad=6)
-    for colour, label in zip(SLOT_COLOURS, axes.get_yticklabels(), strict=True):
-        label.set(color=colour, weight="bold")
-    size = 9 if turns <= 8 else max(4.5, 72 / turns)
-    middle = {"ha": "center", "va": "center", "linespacing": 0.95}
-    for turn, (hints, code) in enumerate(zip(trajectory.hints, trajectory.codes, strict=True), 1):
-        if hints is None:
-            axes.text(turn, 2.5, "no\nhints", size=size, color=BAD, **middle)
-        for digit, hint in zip(CODES[code], hints or (), strict=False):
-            lines = wrapped(hint, max(7, int(98 / turns))).split("\n")
-            text = "\n".join(lines[:2]) + "\N{HORIZONTAL ELLIPSIS}" * (len(lines) > 2)
-            axes.text(turn, digit + 1, text, size=size - (len(lines) > 1), color=SLOT_COLOURS[digit], **middle)
-
-
-# --- nearness of hints ----------------------------------------------------------------------------------------------
 
 
 def hint_nearness(ranks: Mapping[str, Int[np.ndarray, "_"]], path: Path) -> None:
@@ -484,8 +234,8 @@ def hint_nearness(ranks: Mapping[str, Int[np.ndarray, "_"]], path: Path) -> None
     if not ranks:
         raise ValueError("ranks: no encoder, so there is nothing to draw")
     labels = [f"{wrapped(agent, 26)}\n{len(own):,} hint{'s' * (len(own) != 1)}" for agent, own in ranks.items()]
-    rows = [max(0.42, _height(label) + 0.1) for label in labels]
-    middles, curves = _middles(rows), 2.5
+    rows = [max(0.42, height_of(label) + 0.1) for label in labels]
+    middles, curves = middles_of(rows), 2.5
     most = max(150, *(int(own.max(initial=1)) for own in ranks.values()))
     options = {"xscale": "log", "xlim": (0.8, 1.6 * most)}
     random = np.random.default_rng(0)
@@ -521,9 +271,6 @@ def hint_nearness(ranks: Mapping[str, Int[np.ndarray, "_"]], path: Path) -> None
             lower.scatter(np.sort(own), heights, s=18, marker=marker, color=colour, alpha=fade, linewidths=0)
             bar = middles[place] + np.array([-0.38, 0.38]) * rows[place]
             lower.plot([np.median(own)] * 2, bar, color=INK, linewidth=2.4, solid_capstyle="butt", zorder=4)
-
-
-# --- survival and the pool ------------------------------------------------------------------------------------------
 
 
 class PoolSurvival(NamedTuple):
@@ -572,7 +319,7 @@ def survival_against_pool(table: Iterable[PoolSurvival | tuple[str, int | None, 
     step = max((high / low) ** 0.16, 1.6)  # from the last pool to "no limit", a factor on the log axis
     end = high * step if pools else 1.0
     legend = {record.label: wrapped(record.label, 24) for record in records}
-    height = max(3.9, sum(map(_height, legend.values())) + 0.12 * len(legend))
+    height = max(3.9, sum(map(height_of, legend.values())) + 0.12 * len(legend))
     with new_figure(path, height + 0.95) as figure:
         axes = new_axes(figure, 0.85, 0.25, WIDTH - 3.6, height, xscale="log", ylim=(-0.02, 1.02), axisbelow=True)
         axes.grid(axis="y", color=RULE, linewidth=0.6)

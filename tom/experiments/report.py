@@ -1,25 +1,17 @@
 """The report of a comparison: one HTML page that needs nothing beside it, its figures as PNGs, and two CSV files."""
 
-import base64
-import csv
-import hashlib
 import importlib.metadata
 import json
 import math
-import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from otherminds.games.decrypto.rules import Role, code_text
 from otherminds.games.decrypto.vocabulary import Vocabulary
-from otherminds.inference.resampling import clustered_mean
 from otherminds.tom.experiments import journal, plots
 from otherminds.tom.experiments.compare import (
     UNIFORM,
@@ -27,30 +19,28 @@ from otherminds.tom.experiments.compare import (
     Nearness,
     Outcome,
     Row,
-    Shadow,
     decided,
     heard_lexicon,
     hint_ranks,
-    lapsed,
 )
+from otherminds.tom.experiments.csv_files import write_csv, write_scores
 from otherminds.tom.experiments.cube import COLUMNS, LITTLE, Cell, cells, csv_rows, grids, kinds
-from otherminds.tom.experiments.decrypto.plots import profile_ranges
+from otherminds.tom.experiments.decrypto import plots as game_plots
+from otherminds.tom.experiments.decrypto.k_sweep import k_sweep
+from otherminds.tom.experiments.decrypto.lexicon.compare import OwnMeaning
+from otherminds.tom.experiments.decrypto.profile import Privilege, Profile, explained_by_none
+from otherminds.tom.experiments.decrypto.stated import Bin, Calibration, Divergence
 from otherminds.tom.experiments.error_tags import DEFINITIONS, TAGS_OF, Tags, error_tags, tag_counts
 from otherminds.tom.experiments.frames import flat
+from otherminds.tom.experiments.page import data_uri, render
 from otherminds.tom.experiments.records import Games
 from otherminds.tom.experiments.trajectory import Trajectory, believes_keywords, follow, posterior
 from otherminds.tom.experiments.transcripts import MOST_GAMES, Lines, transcript
+from otherminds.tom.experiments.verdicts import Shadows, Verdict, verdict
 from otherminds.tom.minds.decrypto.lexicon import Lexicon
-from otherminds.tom.minds.decrypto.registry import MINDS, is_mind
-
-if TYPE_CHECKING:
-    from otherminds.tom.experiments.decrypto.lexicon.compare import OwnMeaning
-    from otherminds.tom.experiments.decrypto.profile import Privilege, Profile
+from otherminds.tom.minds.decrypto.registry import is_mind
 
 SHADOWING = "bayesian"  # the interceptor that is followed where nobody at the tables had a belief
-DASH, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
-
-Shadows = Mapping[tuple[Role, str], Shadow]
 
 
 def write_report(
@@ -65,9 +55,12 @@ def write_report(
     logs: Sequence[Path],
     lapse: float,
     settings: Alternatives,
-    profiles: Sequence["Profile"] = (),
-    privileges: Sequence["Privilege"] = (),
-    meanings: Sequence["OwnMeaning"] = (),
+    profiles: Sequence[Profile] = (),
+    privileges: Sequence[Privilege] = (),
+    meanings: Sequence[OwnMeaning] = (),
+    stated: Sequence[Calibration] = (),
+    confidence: Sequence[Bin] = (),
+    divergences: Sequence[Divergence] = (),
 ) -> list[Path]:
     """Writes report.html, transcripts.html, the figures as PNGs, cube.csv, decisions.csv and scores.csv into a folder.
 
@@ -75,6 +68,7 @@ def write_report(
     logs: what `games` was read from; the page shows the language models' answers as they stand there.
     profiles, privileges: of `profile.profile`, where it was asked for; profiles.csv, privileges.csv and profiles.png.
     meanings: of `lexicon.compare.compare_meanings`; meanings.csv.
+    stated, confidence, divergences: of `stated`, where guessers state probabilities; a CSV file each.
     Returns: the files, the page first.
     Raises: JournalError for a log that cannot be read.
     """
@@ -87,7 +81,7 @@ def write_report(
     figures = _draw(folder, games, lexicon, rows, outcomes, tables, followed)
     if profiles:
         figures["profiles"] = folder / "profiles.png"
-        profile_ranges(profiles, privileges, figures["profiles"])
+        game_plots.profile_ranges(profiles, privileges, figures["profiles"])
     write_csv(folder / "cube.csv", COLUMNS, csv_rows(tables))
     write_decisions(folder / "decisions.csv", games, shadows, tags)
     write_scores(folder / "scores.csv", rows)
@@ -114,13 +108,18 @@ def write_report(
         tags_of={role.name.lower(): names for role, names in TAGS_OF.items()},
         definitions=DEFINITIONS,
         profiles=profiles,
+        unexplained=explained_by_none(profiles),
         privileges=privileges,
         meanings=meanings,
+        stated=stated,
+        confidence=confidence,
+        divergences=divergences,
         figures={name: data_uri(path) for name, path in figures.items()},
     )
     (folder / "report.html").write_text(page, encoding="utf-8")
     pages = [folder / "report.html", _write_transcripts(folder, games, lines, tags)]
-    more = {"profiles": profiles, "privileges": privileges, "meanings": meanings}
+    more: dict[str, Sequence[Any]] = {"profiles": profiles, "privileges": privileges, "meanings": meanings}
+    more |= {"stated": stated, "confidence": confidence, "divergences": divergences}
     for name, rows_of in more.items():
         if rows_of:
             table = [flat(row) for row in rows_of]
@@ -185,7 +184,7 @@ def _draw(
     plots.mind_heat_maps(rows, path("minds"))
     plots.hint_nearness(ranks_by_encoder(games, lexicon), path("nearness"))
     if followed is not None:
-        plots.belief_trajectory(followed.trajectory, path("belief"))
+        game_plots.belief_trajectory(followed.trajectory, path("belief"))
     return figures
 
 
@@ -194,71 +193,14 @@ def _draw_games(folder: Path, outcomes: Sequence[Outcome], tables: Sequence[Cell
     figures = {}
     if outcomes:
         figures["outcomes"] = folder / "outcomes.png"
-        plots.outcome_bars(outcomes, figures["outcomes"])
+        game_plots.outcome_bars(outcomes, figures["outcomes"])
     if maps := grids(tables):
         figures["cube"] = folder / "cube.png"
-        plots.cube_heat_maps(maps, figures["cube"])
+        game_plots.cube_heat_maps(maps, figures["cube"])
+    if points := k_sweep(tables):
+        figures["k_sweep"] = folder / "k_sweep.png"
+        game_plots.turns_against_k(points, figures["k_sweep"])
     return figures
-
-
-# --- what is said about agents and minds ----------------------------------------------------------------------------
-
-
-def decision_scores(games: Games, role: Role, agent: str, shadow: Shadow, lapse: float) -> Float[np.ndarray, "G T"]:
-    """[G, T] the lapsed log-probability of every decision of an agent in a role, nats; NaN where none is scored.
-
-    A failed answer has the score of what only the lapse allows. The mean over what is not NaN is `Row.log_score`.
-    """
-    scored, failed, _ = decided(games, role, agent)
-    log_p = np.where(failed, -np.inf, shadow.log_p)
-    return np.where(scored | failed, lapsed(log_p, shadow.set_size, lapse), np.nan)
-
-
-def mean_and_error(values: Float[np.ndarray, "G T"]) -> tuple[float, float]:
-    """The mean over what is not NaN, and its standard error with games as clusters; NaN for fewer than two games."""
-    there = ~np.isnan(values)
-    return clustered_mean(values[there], np.nonzero(there)[0])
-
-
-class Verdict(NamedTuple):
-    """Which mind explains an agent in a role, in numbers. Gains are over the uniform mind, nats per decision."""
-
-    role: str
-    agent: str
-    rows: list[Row]  # the best first
-    gains: dict[str, float]
-    best: list[str]  # the best minds but the uniform one; several if they are equal; empty if no answer counts
-    count: int  # decisions scored, failed ones among them
-    gain: float  # of the best
-    error: float  # standard error of the gain over games; NaN with one game
-    next_best: str | None
-    behind: float  # of the next best mind, nats per decision
-
-
-def verdict(games: Games, rows: Iterable[Row], shadows: Shadows, role: Role, agent: str, lapse: float) -> Verdict:
-    """What the rows say of an agent in a role."""
-    own = [row for row in rows if row.agent == agent and row.role == role.name.lower()]
-    own.sort(key=lambda row: -row.log_score if math.isfinite(row.log_score) else math.inf)
-    even = decision_scores(games, role, agent, shadows[role, UNIFORM], lapse)
-    gains, errors = {}, {}
-    for row in own:
-        scores = decision_scores(games, role, agent, shadows[role, row.mind], lapse)
-        gains[row.mind], errors[row.mind] = mean_and_error(scores - even)
-    minds = [row for row in own if row.mind != UNIFORM and row.decisions > row.failed]
-    best = [row.mind for row in minds if math.isclose(row.log_score, minds[0].log_score, abs_tol=1e-9)]
-    others = minds[len(best) :]
-    return Verdict(
-        role=role.name.lower(),
-        agent=agent,
-        rows=own,
-        gains=gains,
-        best=best,
-        count=int((~np.isnan(even)).sum()),
-        gain=gains[best[0]] if best else math.nan,
-        error=errors[best[0]] if best else math.nan,
-        next_best=others[0].mind if others else None,
-        behind=minds[0].log_score - others[0].log_score if others else math.nan,
-    )
 
 
 def _roles(games: Games, rows: Sequence[Row], shadows: Shadows, lapse: float) -> list[tuple[str, list[Verdict]]]:
@@ -274,15 +216,6 @@ def _roles(games: Games, rows: Sequence[Row], shadows: Shadows, lapse: float) ->
     ]
 
 
-def described(spec: str, role: str) -> str:
-    """What a mind is, in the words of the registry; empty for what is no mind."""
-    make = MINDS[Role[role.upper()]].get(spec.partition(":")[0])
-    if make is None:
-        return ""
-    first = re.split(r"[.;](?:\s|$)", " ".join((make.__doc__ or "").split()))[0]
-    return first[:1].lower() + first[1:] if first[1:2].islower() else first
-
-
 def ranks_by_encoder(games: Games, lexicon: Lexicon) -> dict[str, Int[np.ndarray, "_"]]:
     """For each encoder the ranks of its known hints by nearness to their keywords, 1 for the nearest noun."""
     ranks, arrays = hint_ranks(games, lexicon), games.arrays
@@ -293,9 +226,6 @@ def ranks_by_encoder(games: Games, lexicon: Lexicon) -> dict[str, Int[np.ndarray
         own = ranks[played & seated[:, None]].ravel()
         by_encoder[agent] = own[own > 0]
     return by_encoder
-
-
-# --- one game, seen by its interceptor ------------------------------------------------------------------------------
 
 
 class Followed(NamedTuple):
@@ -342,9 +272,6 @@ def _beliefs(followed: Followed | None) -> list[dict[str, Any]]:
     ]
 
 
-# --- what was played ------------------------------------------------------------------------------------------------
-
-
 def _run(begun: journal.RunBegun) -> dict[str, Any]:
     def flat(settings: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
         for name, value in settings.items():
@@ -366,82 +293,6 @@ def _transcripts(games: Games, lines: Lines, tags: Tags) -> list[dict[str, Any]]
         ):
             shown[agents] = g
     return [transcript(games, g, lines, tags) for g in shown.values()]
-
-
-# --- the page -------------------------------------------------------------------------------------------------------
-
-
-def visible(text: str) -> str:
-    """The text with control characters, invisible ones and halves of characters written out, such as \\u202e.
-
-    Players' text could otherwise turn the direction of a line, or hide a part of it.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs") else f"\\u{ord(char):04x}"
-        for char in text
-    )
-
-
-def render(name: str, **data: Any) -> str:
-    """A page from a template of this folder, in the style of report.html.
-
-    Everything that is put into it is escaped, and its policy lets it load nothing.
-    """
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
-    )
-    environment.filters |= {"breakable": breakable, "nats": number, "percent": percent, "described": described}
-    environment.loader = FunctionLoader(_template)
-    styled = environment.get_template("report.html")
-    style = "".join(styled.blocks["style"](styled.new_context()))
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    shared = {"style": Markup(style), "style_hash": f"sha256-{digest}", "DASH": DASH, "UNIFORM": UNIFORM}
-    return environment.get_template(name).render(**shared, **data)
-
-
-def _template(name: str) -> str:
-    return resources.files("otherminds.tom.experiments").joinpath(name).read_text(encoding="utf-8")
-
-
-def breakable(spec: str) -> Any:
-    """A spec, escaped, with places where a line may break."""
-    from markupsafe import Markup, escape
-
-    return Markup(re.sub(r"([:,/])", r"\1<wbr>", str(escape(visible(spec)))))
-
-
-def number(value: SupportsFloat, digits: int = 2) -> str:
-    """A number as the page shows it; a dash for NaN."""
-    return DASH if math.isnan(value) else f"{value:,.{digits}f}".replace("-", MINUS).replace("inf", "\N{INFINITY}")
-
-
-def percent(value: SupportsFloat) -> str:
-    """A share as the page shows it; a dash for NaN."""
-    return DASH if math.isnan(value) else f"{100 * value:.0f}%"
-
-
-def data_uri(path: Path) -> str:
-    """A PNG as it can stand inside a page."""
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
-
-
-# --- CSV ------------------------------------------------------------------------------------------------------------
-
-
-def write_scores(path: Path, rows: Sequence[Row], role: str = "role") -> None:
-    """The rows as CSV, a column for each field. role: what the column of roles is called."""
-    names = [field.name for field in fields(Row)]
-    head = [role if name == "role" else name for name in names]
-    write_csv(path, head, ([getattr(row, name) for name in names] for row in rows))
 
 
 def write_decisions(path: Path, games: Games, shadows: Shadows, tags: Tags) -> None:
@@ -483,21 +334,3 @@ def _decisions(games: Games, shadows: Shadows, minds: Sequence[str], tags: Tags)
             code = code_text(int(arrays.codes[g, t]))
             what = [games.ids[g], t + 1, role.name.lower(), agent, code, action, not action, status]
             yield [*what, ", ".join(unknown), size, "; ".join(tags[int(g), int(t), role]), *log_ps]
-
-
-def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A CSV file whose text no spreadsheet takes for a formula."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(head)
-        writer.writerows([_csv_cell(value) for value in row] for row in rows)
-
-
-def _csv_cell(value: Any) -> Any:
-    """Numbers to 12 digits, so that 1.5 is no 1.4999999999999998. Text cannot become a spreadsheet's formula: an
-    apostrophe goes before =, +, - and @."""
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if isinstance(value, str):
-        return f"'{visible(value)}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else visible(value)
-    return float(f"{value:.12g}") if isinstance(value, float | np.floating) else value

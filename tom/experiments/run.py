@@ -237,6 +237,7 @@ class _Tables:
             session.clients[self.clients[agent].written],
             max_attempts=self.config.max_attempts,
             think=model.think,
+            state=model.state,
             wording=model.wording,
             context=model.context,
             errors=model.errors,

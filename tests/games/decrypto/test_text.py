@@ -243,6 +243,37 @@ def test_the_pattern_forbids_just_the_keywords_beginnings_and_continuations(keyw
     assert bool(hint_pattern(keywords).fullmatch(word)) == (not related)
 
 
+def test_chances_are_in_proportion():
+    guess, shares = text.read_stated({"guess": "413", "chances": {"4-1-3": 1, "1-2-3": 2.0, "4-3-2": 0}})
+    assert (CODES[guess] + 1).tolist() == [4, 1, 3]
+    assert {text.code_text(code): share for code, share in enumerate(shares) if share} == {
+        "1-2-3": pytest.approx(2 / 3),
+        "4-1-3": pytest.approx(1 / 3),
+    }
+    schema = text.stated_schema()["properties"]
+    assert list(schema["chances"]["properties"]) == schema["guess"]["enum"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"chances": {"1-2-3": 1}}, 'no "guess"'),
+        ({"guess": "1-2-2", "chances": {"1-2-3": 1}}, "is no code"),
+        ({"guess": "1-2-3", "chances": [1]}, "a number for every code"),
+        ({"guess": "1-2-3", "chances": {"1-2-3": True}}, "from 0 to 100"),
+        ({"guess": "1-2-3", "chances": {"1-2-3": -1}}, "from 0 to 100"),
+        ({"guess": "1-2-3", "chances": {"1-2-3": 101}}, "from 0 to 100"),
+        ({"guess": "1-2-3", "chances": {"1-2-3": "many"}}, "from 0 to 100"),
+        ({"guess": "1-2-3", "chances": {"1-5-3": 1}}, "is no code"),
+        ({"guess": "1-2-3", "chances": {"1-2-3": 0}}, "all chances are 0"),
+        ({"guess": "1-2-3", "chances": {}}, "all chances are 0"),
+    ],
+)
+def test_what_states_nothing(answer, message):
+    with pytest.raises(ValueError, match=message):
+        text.read_stated(answer)
+
+
 def test_the_guess_schema_lists_the_codes():
     codes = text.guess_schema()["properties"]["guess"]["enum"]
     assert [text.read_code(code) for code in codes] == list(range(24))

@@ -128,6 +128,31 @@ def test_a_thinking_model_is_held_to_no_schema_and_not_cut_short(fake_server):
     assert "ANSWER:" in sent["messages"][-1]["content"]
 
 
+def test_a_guesser_states_how_likely_each_code_is(fake_server):
+    fake_server.script = ['{"guess": "1-2-3", "chances": {"1-2-3": 30, "4-3-2": 10}}']
+    decision = decide(fake_server, state=True)
+    assert code_text(decision.action) == "1-2-3" and len(decision.probabilities) == 24
+    assert (decision.probabilities["1-2-3"], decision.probabilities["4-3-2"]) == (0.75, 0.25)
+    assert sum(decision.probabilities.values()) == 1
+    sent = fake_server.requests[0]
+    schema = sent["response_format"]["json_schema"]["schema"]
+    assert len(schema["properties"]["chances"]["required"]) == 24 and sent["max_tokens"] > 128
+    assert '"chances"' in sent["messages"][-1]["content"]
+
+
+def test_a_guess_that_states_nothing_has_failed(fake_server):
+    fake_server.script = [GOOD]
+    decision = decide(fake_server, state=True, max_attempts=2)
+    assert decision.action is None and decision.probabilities is None
+    assert [attempt.failure for attempt in decision.attempts] == ["invalid", "invalid"]
+
+
+def test_an_encoder_has_nothing_to_state(fake_server):
+    fake_server.script = ['{"hints": ["sea", "crown", "pill box"]}']
+    assert decide(fake_server, Role.ENCODER, state=True).action == ("sea", "crown", "pill box")
+    assert "chances" not in str(fake_server.requests[0])
+
+
 def test_a_users_token_limit_holds(fake_server):
     fake_server.script = [GOOD]
     decide(fake_server, settings=GenerationSettings(max_tokens=77))

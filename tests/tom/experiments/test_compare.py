@@ -129,11 +129,11 @@ def events_of(game):
 
 
 def by_hand(games, lexicon, spec, role, settings):
-    """[G, T] (log_p, log_best, set_size) from the mind's functions, one decision and one action after the other."""
+    """A shadow from the mind's functions, one decision and one action after the other."""
     model = named(spec, role)
     params = model.make_params(lexicon)
     shape = games.arrays.codes.shape
-    out = Shadow(np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, int))
+    out = Shadow(*np.full((2, *shape), np.nan), np.zeros(shape, int), np.full((*shape, 24), np.nan))
     for g in range(shape[0]):
         game = type(games.arrays)(*(array[g] for array in games.arrays))
         belief = model.mind.init(params, None, view(begin(game.keywords, np.maximum(game.codes, 0)), role))
@@ -143,7 +143,7 @@ def by_hand(games, lexicon, spec, role, settings):
                     jax.jit(model.mind.log_policy)(params, belief, observe(spoken, role), jnp.arange(24))
                 )
                 made = game.decoder_guesses[turn] if role == Role.DECODER else game.interceptor_guesses[turn]
-                results = (log_p[made], log_p.max(), 24) if made >= 0 else None
+                results = (log_p[made], log_p.max(), 24, log_p) if made >= 0 else None
             else:
                 results = encoder_by_hand(
                     model, params, belief, observe(before, role), lexicon, game.hints[turn], settings
@@ -179,7 +179,7 @@ def encoder_by_hand(model, params, belief, observation, lexicon, said, settings)
         totals[words] = totals.get(words, 0.0) + policy[places]
     mine = tuple(int(w) if there else None for w, there in zip(said, known, strict=True))
     with np.errstate(divide="ignore"):
-        return np.log(totals[mine]), np.log(max(totals.values())), len(totals)
+        return np.log(totals[mine]), np.log(max(totals.values())), len(totals), np.nan
 
 
 @pytest.mark.parametrize(
@@ -204,6 +204,10 @@ def test_shadows_equal_a_plain_loop(tiny, mixed, role, spec):
     np.testing.assert_allclose(got.log_best[scored], expected.log_best[scored], atol=2e-4)
     np.testing.assert_array_equal(got.set_size[scored], expected.set_size[scored])
     assert (got.log_p[scored] <= got.log_best[scored] + 1e-6).all()
+    if role == Role.ENCODER:
+        assert got.log_policy is None
+    else:
+        np.testing.assert_allclose(got.log_policy[scored], expected.log_policy[scored], atol=2e-4)
 
 
 @pytest.mark.parametrize("spec", ["baseline:k=6", "literal"])
@@ -300,7 +304,7 @@ def test_rows_are_the_means_of_the_shadows(mixed, shadowed):
     ]
     for row in rows:
         role = Role[row.role.upper()]
-        log_p, log_best, size = shadows[role, row.mind]
+        log_p, log_best, size, _ = shadows[role, row.mind]
         scored, failed, unknown = decided(mixed, role, row.agent)
         assert (row.decisions, row.failed, row.unknown) == (scored.sum() + failed.sum(), failed.sum(), unknown.sum())
         if np.isnan(row.log_score):

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import sem
 
 from otherminds.tom.agents.words import Words
-from otherminds.tom.experiments import console, plots
 from otherminds.tom.experiments.cube import COLUMNS, MEASURES, Cell, Kind, cells, csv_rows, grids, kinds
+from otherminds.tom.experiments.decrypto import console, plots
 from otherminds.tom.experiments.error_tags import TagCount
 from otherminds.tom.experiments.records import GameArrays, Games
 

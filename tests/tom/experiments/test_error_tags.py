@@ -87,6 +87,24 @@ def test_guesses(guess, code, shown, before, tags):
     assert guess_tags(guess, code, shown, before) == tags
 
 
+def test_a_turn_without_an_answer_ends_a_row_of_the_same_guesses(small_vocabulary):
+    """ "The turn before" is the turn before, also where that failed."""
+    words = Words(small_vocabulary, 9)
+    said = [words.rows(tuple(small_vocabulary.words[n : n + 3])) for n in (20, 23, 26, 29)]
+    arrays = GameArrays(
+        keywords=np.array([[0, 1, 2, 3]], np.int32),
+        codes=np.array([[code_index(code) for code in ((3, 1, 2), (1, 2, 4), (2, 1, 3), (4, 3, 1))]], np.int32),
+        hints=np.array([said], np.int32),
+        decoder_guesses=np.array([[code_index((4, 1, 2)), -1] + [code_index((4, 1, 2))] * 2], np.int32),
+        interceptor_guesses=np.array([[code_index((4, 2, 3))] * 2 + [-1, -1]], np.int32),
+        turns=np.array([4], np.int32),
+    )
+    games = Games(["g"], [("x/e", "x/d", "x/i")], [0], ["miscommunication"], arrays, words, set(), [])
+    tags = error_tags(games, small_vocabulary, heard_lexicon(small_vocabulary, games))
+    assert [tags[0, turn, Role.DECODER] for turn in range(4)] == [(), (NO_ANSWER,), (), (SAME_GUESS,)]
+    assert [tags[0, turn, Role.INTERCEPTOR] for turn in range(4)] == [(), (SAME_GUESS,), (NO_ANSWER,), (NO_ANSWER,)]
+
+
 def test_every_tag_is_defined_and_belongs_to_a_role():
     assert {tag for tags in TAGS_OF.values() for tag in tags} == set(DEFINITIONS)
 

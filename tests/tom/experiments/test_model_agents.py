@@ -44,6 +44,12 @@ def test_names_with_colons_stay_whole(name):
     assert read_model_agent(f"{name}:system=1", Role.INTERCEPTOR).model == name
 
 
+def test_guessers_alone_state_probabilities():
+    assert read_model_agent("a/b:state=true", Role.DECODER).state and not read_model_agent("a/b", Role.DECODER).state
+    with pytest.raises(ConfigError, match="an encoder has no code to guess"):
+        read_model_agent("a/b:state=true", Role.ENCODER)
+
+
 def test_a_persona_may_be_written_out():
     (written,) = split_agents('a/b:persona="You are old, and wise: very.",system=1')
     agent = read_model_agent(written, Role.DECODER)

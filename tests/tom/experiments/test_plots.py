@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 
 from otherminds.tom.experiments import plots
 from otherminds.tom.experiments.compare import UNIFORM, Outcome, Row
+from otherminds.tom.experiments.decrypto import plots as game_plots
 from otherminds.tom.experiments.trajectory import Trajectory
 
 LONG = "openai/gpt-4o-mini-2024-07-18-preview"
@@ -59,14 +60,14 @@ FIGURES = {
         [row("encoder", f"a{i}", m, -5.0 - i) for i in range(9) for m in (*(f"{SPEC}{k}" for k in range(9)), UNIFORM)],
     ),
     "outcomes": (
-        plots.outcome_bars,
+        game_plots.outcome_bars,
         [outcome((LONG, "literal", SPEC), error=1.5), outcome((ODD, LONG, LONG)), outcome(("a", "b", "c"), 24.0)],
     ),
-    "outcome of one table": (plots.outcome_bars, [outcome(("a", "b", "c"), 0.0)]),
-    "trajectory": (plots.belief_trajectory, trajectory(8)),
-    "trajectory of one turn": (plots.belief_trajectory, trajectory(1, keyword=ODD)),
-    "trajectory of 24 turns": (plots.belief_trajectory, trajectory(24, hint="incomprehensibilities ab")),
-    "trajectory in other letters": (plots.belief_trajectory, trajectory(2, "スフィンクス", "石の獣")),
+    "outcome of one table": (game_plots.outcome_bars, [outcome(("a", "b", "c"), 0.0)]),
+    "trajectory": (game_plots.belief_trajectory, trajectory(8)),
+    "trajectory of one turn": (game_plots.belief_trajectory, trajectory(1, keyword=ODD)),
+    "trajectory of 24 turns": (game_plots.belief_trajectory, trajectory(24, hint="incomprehensibilities ab")),
+    "trajectory in other letters": (game_plots.belief_trajectory, trajectory(2, "スフィンクス", "石の獣")),
     "nearness": (
         plots.hint_nearness,
         {
@@ -139,8 +140,8 @@ def test_the_same_data_give_the_same_file(tmp_path):
     ("draw", "data", "message"),
     [
         (plots.mind_heat_maps, [], "rows"),
-        (plots.outcome_bars, [], "outcomes"),
-        (plots.belief_trajectory, trajectory(belief=False), "no belief"),
+        (game_plots.outcome_bars, [], "outcomes"),
+        (game_plots.belief_trajectory, trajectory(belief=False), "no belief"),
         (plots.hint_nearness, {}, "ranks"),
         (plots.survival_against_pool, [("a", 3, 0, 0)], "no games"),
         (plots.survival_against_pool, [("a", 0, 3, 1)], "pool=0"),
@@ -176,7 +177,7 @@ def test_wilson_is_scipys(successes, trials):
 
 @given(places=st.lists(st.floats(0, 1), min_size=4, max_size=4))
 def test_labels_stand_apart_in_the_order_of_their_values(places):
-    spread = plots._spread(np.array(places), 0.085)
+    spread = game_plots._spread(np.array(places), 0.085)
     order = np.argsort(places, kind="stable")
     assert all(b - a > 0.084 for a, b in pairwise(spread[order]))
     assert spread.min() > -1e-9 and spread.max() < 1 + 1e-9

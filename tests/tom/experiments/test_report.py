@@ -23,8 +23,10 @@ from otherminds.tom.experiments.compare import (
     nearness,
     outcomes,
 )
+from otherminds.tom.experiments.page import described, number, visible
 from otherminds.tom.experiments.records import read_games
-from otherminds.tom.experiments.report import described, mean_and_error, number, visible, write_report
+from otherminds.tom.experiments.report import write_report
+from otherminds.tom.experiments.verdicts import mean_and_error
 
 WORDS = [f"noun{a}{b}" for a in "abcde" for b in "vwxyz"]
 TURNS, LAPSE, SETTINGS = 4, 0.1, Alternatives(near=3, far=3, pool=20)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from otherminds.tom.experiments.checks import check_folder, check_lapse, report_folder
 from otherminds.tom.experiments.colored_trails.annotations import Annotations, annotate
 from otherminds.tom.experiments.colored_trails.compare import (
     DEFAULT_MINDS,
@@ -23,19 +24,10 @@ from otherminds.tom.experiments.colored_trails.fits import Fit
 from otherminds.tom.experiments.colored_trails.recordings import import_panel
 from otherminds.tom.experiments.colored_trails.records import PEOPLE, is_person, read_games
 from otherminds.tom.experiments.compare import UNIFORM
-from otherminds.tom.experiments.console import (
-    LOG,
-    check_folder,
-    check_lapse,
-    no_nan,
-    number,
-    progress_bar,
-    report_folder,
-    show,
-    slow_progress,
-    table_of,
-)
+from otherminds.tom.experiments.console import LOG
 from otherminds.tom.experiments.defaults import split_agents
+from otherminds.tom.experiments.progress import progress_bar, slow_progress
+from otherminds.tom.experiments.tables import no_nan, number, show, table_of
 from otherminds.tom.minds.colored_trails.variant import DESCRIBED
 
 PLAYER = "player"

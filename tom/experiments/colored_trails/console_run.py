@@ -8,13 +8,15 @@ from typing import Any
 import click
 
 from otherminds.games.colored_trails.board import Layout
+from otherminds.tom.experiments.checks import check_folder, check_lapse
 from otherminds.tom.experiments.colored_trails.boards import layout_text
 from otherminds.tom.experiments.colored_trails.config import NegotiationConfig, agents_of, is_model, validated
 from otherminds.tom.experiments.colored_trails.console import report
 from otherminds.tom.experiments.colored_trails.panel import PlannedGame, made_for, planned_games
 from otherminds.tom.experiments.colored_trails.run import asked_models, run
-from otherminds.tom.experiments.console import LOG, check_folder, check_lapse, print_finished, progress_bar
+from otherminds.tom.experiments.console import LOG, print_finished
 from otherminds.tom.experiments.dry_run import LENGTHS, show_estimate
+from otherminds.tom.experiments.progress import progress_bar
 from otherminds.tom.llm.client import GenerationSettings
 
 DECEPTION = {

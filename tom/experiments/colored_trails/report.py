@@ -18,7 +18,8 @@ from otherminds.tom.experiments.colored_trails.explain import WAYS, decisions_of
 from otherminds.tom.experiments.colored_trails.fits import log_choice
 from otherminds.tom.experiments.colored_trails.records import PEOPLE, ROLES, Games, chips_text, is_person
 from otherminds.tom.experiments.colored_trails.transcripts import MOST_GAMES, transcript
-from otherminds.tom.experiments.report import data_uri, render, write_csv
+from otherminds.tom.experiments.csv_files import write_csv
+from otherminds.tom.experiments.page import data_uri, render
 
 
 def write_report(

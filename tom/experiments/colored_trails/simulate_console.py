@@ -17,6 +17,7 @@ from rich.text import Text
 from otherminds.games.colored_trails.board import Board, Layout
 from otherminds.games.colored_trails.generation import draw_boards
 from otherminds.games.colored_trails.rules import Role, Rules
+from otherminds.tom.experiments.checks import check_folder
 from otherminds.tom.experiments.colored_trails.boards import (
     asked_layout,
     check_size,
@@ -31,8 +32,9 @@ from otherminds.tom.experiments.colored_trails.simulate import (
     differences,
     simulate,
 )
-from otherminds.tom.experiments.console import check_folder, no_nan, progress_bar, show, table_of
 from otherminds.tom.experiments.defaults import split_agents
+from otherminds.tom.experiments.progress import progress_bar
+from otherminds.tom.experiments.tables import no_nan, show, table_of
 from otherminds.tom.minds.colored_trails.negotiator import HIGHEST_ORDER
 from otherminds.tom.minds.colored_trails.variant import VARIANTS
 

@@ -1,207 +1,270 @@
-"""What the commands print of recorded games of Decrypto: imports and replays. Tables fit a terminal of 80 columns."""
+"""What `compare` prints of games of Decrypto. Tables fit a terminal of 80 columns."""
 
-import asyncio
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 import click
 from rich.text import Text
 
 from otherminds.games.decrypto.rules import Role
-from otherminds.tom.experiments.console import (
-    LOG,
-    TOKENS,
-    check_count,
-    check_folder,
-    number,
-    print_finished,
-    progress_bar,
-    show,
-    table_of,
-)
-from otherminds.tom.experiments.decrypto.profile import Privilege, Profile
-from otherminds.tom.experiments.decrypto.recordings import import_decrypto, read_games
-from otherminds.tom.experiments.decrypto.replay import ReplaySettings, planned_games, replaced_by, replay
-from otherminds.tom.experiments.decrypto.standing import Summary, summaries
+from otherminds.games.decrypto.vocabulary import Vocabulary
+from otherminds.tom.experiments import compare as comparison
+from otherminds.tom.experiments.checks import check_lapse, report_folder
+from otherminds.tom.experiments.compare import DEFAULT_MINDS, Alternatives, Nearness, Outcome, Row
+from otherminds.tom.experiments.cube import LITTLE, Kind, kinds
+from otherminds.tom.experiments.decrypto import profile as profiles
+from otherminds.tom.experiments.decrypto import stated as statements
+from otherminds.tom.experiments.decrypto.lexicon import compare as meanings
+from otherminds.tom.experiments.decrypto.lexicon import console as lexicon_console
+from otherminds.tom.experiments.decrypto.players_console import print_profiles, print_stated
 from otherminds.tom.experiments.defaults import split_agents
-from otherminds.tom.experiments.dry_run import LENGTHS, show_estimate, table_pattern
-from otherminds.tom.experiments.records import hints_said, read_log
-from otherminds.tom.llm.client import GenerationSettings
+from otherminds.tom.experiments.error_tags import TagCount, error_tags, tag_counts
+from otherminds.tom.experiments.progress import progress_bar
+from otherminds.tom.experiments.records import Games, hints_said, read_games
+from otherminds.tom.experiments.report import write_games, write_report
+from otherminds.tom.experiments.scores import ruled_out_note, scores_table
+from otherminds.tom.experiments.tables import no_nan, number, show, spread, table_of
+from otherminds.tom.minds.decrypto.lexicon import make_lexicon
+from otherminds.tom.minds.decrypto.registry import canonical, is_mind, named, own_vocabulary
 from otherminds.tom.vectors import load_vocabulary
 
+TOKENS = ("miscommu-\nnications", "inter-\nceptions")
 
-def import_recordings(
-    path: str,
+
+def compare_logs(
+    logs: Sequence[Path],
     *,
-    encoder: str,
-    decoder: str,
-    interceptor: str,
     keywords: str | None,
     vectors: str | None,
-    out: str,
-    as_json: bool,
-) -> None:
-    """`otherminds import decrypto`.
-
-    Raises: a ValueError for what the user can mend, before anything is written.
-    """
-    check_folder(Path(out))
-    recorded = read_games(Path(path)) if vectors else []
-    said = {hint for game in recorded for turn in game.turns for hint in turn.hints or ()}
-    vocabulary = load_vocabulary(keywords, vectors, said)
-    done = import_decrypto(Path(path), vocabulary, log=Path(out) / LOG, agents=(encoder, decoder, interceptor))
-    rows = summaries(read_log(done.log))
-    if as_json:
-        print(json.dumps(asdict(done) | {"log": str(done.log), "tables": [asdict(row) for row in rows]}, indent=1))
-        return
-    click.echo(
-        f"{done.games} games, {done.turns} turns, {done.failed} guesses that are no code; "
-        f"{done.unknown} of {done.hints} hints have no vector"
-    )
-    print_summaries(rows, "Recorded games, up to their official end")
-    if done.unlisted:
-        some = ", ".join(done.unlisted[:5]) + ", ..." * (len(done.unlisted) > 5)
-        click.echo(
-            f"{len(done.unlisted)} keywords are not in the keyword list ({some}); to compare with minds, give a "
-            "list that has them (--keywords), and vectors (--vectors)"
-        )
-    click.echo(f"wrote {done.log}")
-
-
-def replay_log(
-    log: str,
-    *,
-    decoder: str | None,
-    interceptor: str | None,
-    base_url: str | None,
-    to_the_end: bool,
-    seed: int,
-    generation: GenerationSettings,
-    max_attempts: int,
-    keywords: str | None,
-    vectors: str | None,
+    mind_specs: Sequence[str],
+    lapse: float,
+    join: str | None,
+    every_option: bool,
     out: str | None,
     as_json: bool,
-    dry_run: bool,
-) -> bool:
-    """`otherminds replay decrypto`. Returns whether an answer of a replaced player failed.
+    profile: bool = False,
+    lexica: Sequence[str] = (),
+) -> None:
+    """`otherminds compare` for logs of Decrypto.
 
-    Raises: a ValueError for what the user can mend, before anything is played or written.
+    Raises: a ValueError for what the user can mend, before any work.
     """
-    check_count("--max-attempts", max_attempts)
-    asked = [(Role.DECODER, decoder), (Role.INTERCEPTOR, interceptor)]
-    settings = ReplaySettings(
-        replaced=replaced_by([(role, split_agents(agents or "")) for role, agents in asked]),
-        seed=seed,
-        to_the_end=to_the_end,
-        base_url=base_url,
-        generation=generation,
-        max_attempts=max_attempts,
-    )
-    recording = Path(log)
-    folder = Path(out) if out else recording.parent / "replay"
-    check_folder(folder)
-    recorded = read_log(recording)
-    planned = planned_games(recorded, settings)
-    vocabulary = load_vocabulary(keywords, vectors, hints_said([recording]) if vectors else ())
-    if dry_run:
-        show_estimate(
-            partial(replay, recording, vocabulary, folder / LOG, settings),
-            lambda game: table_pattern((game.agent,)),
-            settings,
-            note=LENGTHS,
-            as_json=as_json,
-        )
-        return False
-    with progress_bar("replaying", len(planned)) as advance:
-        finished = asyncio.run(replay(recording, vocabulary, folder / LOG, settings, on_game=lambda _: advance()))
-    print_finished(finished, "decisions were in the log already and were not made again", err=as_json)
-    replayed = read_log(folder / LOG)
-    rows = summaries(replayed)
+    if join is not None or every_option:
+        asked = f"--join {join}" if join is not None else "--every-option"
+        raise ValueError(f"{asked}: only reference games have options that can be joined; leave it out for Decrypto")
+    minds = chosen_minds(mind_specs)
+    check_lapse(lapse)
+    vocabulary = load_vocabulary(keywords, vectors, hints_said(logs) if vectors else ())
+    check_meanings(minds, vocabulary)
+    folder = report_folder(logs, out, as_json)
+    own = [Path(path) for path in lexica]
+    report(logs, vocabulary, folder, minds, lapse, as_json=as_json, profile=profile, lexica=own)
+
+
+def report(
+    logs: Sequence[Path],
+    vocabulary: Vocabulary,
+    folder: Path | None,
+    minds: dict[Role, Sequence[str]],
+    lapse: float,
+    *,
+    as_json: bool = False,
+    profile: bool = False,
+    lexica: Sequence[Path] = (),
+) -> None:
+    """Shadows the logs' decisions, prints the tables, and writes the report; no folder: nothing is written.
+
+    lexica: logs of elicited lexica, under which decoders are compared too.
+    """
+    games = read_games(logs, vocabulary)
+    settings = Alternatives()
+    elicited = lexicon_console.read_lexica(lexica)
+    minds = with_own_minds(minds, games)
+    with progress_bar("shadowing every decision", sum(map(len, minds.values()))) as advance:
+        rows, shadows = comparison.compare(games, vocabulary, minds, lapse=lapse, settings=settings, on_mind=advance)
+        lexicon = comparison.heard_lexicon(vocabulary, games)
+        tables = comparison.outcomes(games)
+        near = comparison.nearness(games, lexicon)
+        who, tagged = kinds(games), tag_counts(games, error_tags(games, vocabulary, lexicon))
+    said = statements.read_stated(logs, games)
+    calibrated, confidence = statements.calibrations(games, said, lapse)
+    diverged = statements.divergences(games, said, shadows, lapse)
+    meant = meanings.compare_meanings(games, lexicon, logs, elicited, lapse) if lexica else []
+    profiled, privileges = [], []
+    if profile:
+        with progress_bar("profiling every agent", profiles.shadows()) as advance:
+            profiled, privileges = profiles.profile(
+                games, vocabulary, lapse=lapse, settings=settings, on_shadow=advance
+            )
     if as_json:
-        tables = {"recorded": [asdict(row) for row in summaries(recorded)], "replayed": [asdict(row) for row in rows]}
-        print(json.dumps(tables, indent=1))
+        content = {
+            "lapse": lapse,
+            "alternatives": str(settings),
+            "outcomes": [asdict(row) for row in tables],
+            "scores": [asdict(row) for row in rows],
+            "stated": [asdict(row) for row in calibrated],
+            "confidence": [asdict(row) for row in confidence],
+            "divergences": [asdict(row) for row in diverged],
+            "nearness": [asdict(row) for row in near],
+            "kinds": [kind._asdict() for kind in who],
+            "error_tags": [asdict(row) for row in tagged],
+            "meanings": [asdict(row) for row in meant],
+            "profiles": [asdict(row) for row in profiled],
+            "privileges": [asdict(row) for row in privileges],
+        }
+        print(json.dumps(no_nan(content), indent=1))
     else:
-        print_summaries(summaries(recorded), "As recorded, up to the official end")
-        print_summaries(rows, "Replayed")
-        click.echo(f"wrote {folder / LOG}")
-    made = (line for decisions in replayed.decisions.values() for line in decisions.values())
-    return any(line.action is None and (Role[line.role.upper()], line.agent) in settings.replaced for line in made)
+        print_outcomes(tables)
+        print_scores(rows, lapse, settings)
+        print_stated(calibrated, diverged, lapse)
+        print_nearness(near)
+        print_kinds(who)
+        print_tags(tagged)
+        if profile:
+            print_profiles(profiled, privileges)
+        if lexica:
+            lexicon_console.print_meanings(meant, lapse)
+    if folder is None:
+        return
+    found = {"profiles": profiled, "privileges": privileges, "meanings": meant}
+    found |= {"stated": calibrated, "confidence": confidence, "divergences": diverged}
+    how = {"logs": logs, "lapse": lapse, "settings": settings}
+    for path in write_report(folder, games, vocabulary, rows, shadows, tables, near, **how, **found):
+        click.echo(f"wrote {path}", err=as_json)
 
 
-def print_summaries(rows: Sequence[Summary], title: str) -> None:
-    """Tokens, turns and endings of each table."""
-    table = table_of("players", "games", "turns", *TOKENS, "endings", "failed")
+def report_games(logs: Sequence[Path], vocabulary: Vocabulary, folder: Path) -> None:
+    """Prints and writes how the games of some logs went, without asking any mind."""
+    games = read_games(logs, vocabulary)
+    lexicon = comparison.heard_lexicon(vocabulary, games)
+    outcomes = comparison.outcomes(games)
+    print_outcomes(outcomes)
+    print_nearness(comparison.nearness(games, lexicon))
+    print_kinds(kinds(games))
+    print_tags(tag_counts(games, error_tags(games, vocabulary, lexicon)))
+    for path in write_games(folder, games, vocabulary, outcomes, logs=logs):
+        click.echo(f"wrote {path}")
+
+
+def with_own_minds(minds: dict[Role, Sequence[str]], games: Games) -> dict[Role, Sequence[str]]:
+    """The minds joined with those that sat at the tables, so that each is compared with itself too; each mind once."""
+    joined: dict[Role, dict[str, str]] = {role: {} for role in Role}
+    for role, found in joined.items():
+        own = (agents[role] for agents in games.agents if is_mind(agents[role], role))
+        for spec in (*minds[role], *own):
+            found.setdefault(canonical(spec, role), spec)
+    return {role: list(found.values()) for role, found in joined.items()}
+
+
+def print_outcomes(rows: Sequence[Outcome]) -> None:
+    """How the tables fared."""
+    table = table_of("players", "games", "survived", "turns", *TOKENS, "failed\nanswers")
     for row in rows:
-        encoder, decoder, interceptor = row.agents
-        endings = "\n".join(f"{count} {ending}" for ending, count in row.endings.items() if count)
         table.add_row(
-            Text(f"E {encoder}\nD {decoder}\nI {interceptor}"),
+            players(*row.agents),
             str(row.games),
-            f"{row.turns:.2f}",
-            str(row.miscommunications),
-            str(row.interceptions),
-            endings,
-            str(row.failed),
+            f"{row.survived:.0%}" + f"\n({number(row.survived_without_failed, '.0%')})" * bool(row.failed_answers),
+            spread(row.turns, row.turns_error),
+            spread(row.miscommunications, row.miscommunications_error),
+            spread(row.interceptions, row.interceptions_error),
+            str(row.failed_answers),
             end_section=True,
         )
-    show(title, table, "Turns: mean a game. Tokens: over all games.")
+    notes = ["Means a game ± standard error over seeds; tokens up to a loss."]
+    if any(row.failed_answers for row in rows):
+        notes.append("Survived in brackets: of the games in which no answer failed.")
+    show("Games (E encoder, D decoder, I interceptor)", table, *notes)
 
 
-def _explained_by_none(profiled: Sequence[Profile]) -> list[str]:
-    """A sentence where no depth explains an agent better than chance does."""
-    best: dict[str, float] = {}
-    for row in profiled:
-        name = f"{row.role} {row.agent}"
-        best[name] = max(best.get(name, -math.inf), row.log_evidence - row.chance)
-    none = [name for name, gain in best.items() if gain <= 0]
-    return [f"No depth beats chance: {', '.join(none)}."] if none else []
+def print_scores(rows: Sequence[Row], lapse: float, settings: Alternatives) -> None:
+    """How well each mind explains each agent."""
+    show(
+        "How well each mind explains each agent (nats a decision; higher is better)",
+        scores_table(rows),
+        "* explains the agent best. regret: below the mind's own best action.",
+        "impossible: decisions that only the lapse allows. failed: no answer, scored as",
+        "impossible. not scored: about hints that have no vector.",
+        *ruled_out_note(rows),
+        f"Lapse {lapse:g} for every mind. Encoders' alternatives for each digit:",
+        f"{settings}.",
+    )
 
 
-def print_profiles(profiled: Sequence[Profile], privileges: Sequence[Privilege]) -> None:
-    """How deep each agent reasons, how rationally, with how noisy a lexicon; and whether encoders use the secret."""
-    table = table_of("role, agent, and depth", "share", "alpha", "95%", "noise", "nats", "evidence")
-    before = None
-    for row in profiled:
-        if (group := (row.role, row.agent)) != before:
-            if before is not None:
-                table.add_section()
-            table.add_row(Text(f"{row.role} {row.agent} ({row.decisions} decisions)", style="bold"), *[""] * 6)
-            table.add_row("  chance", *[""] * 4, number(row.chance / row.decisions), "")
-        before = group
+def print_nearness(rows: Sequence[Nearness]) -> None:
+    """How near hints are to their keywords."""
+    table = table_of("encoder", "known\nhints", "unknown\nor none", "median\nrank", "within\n16", "within\n200")
+    for row in rows:
         table.add_row(
-            f"  {row.depth}",
-            number(row.share, ".2f"),
-            f"{row.alpha.mode:.3g}",
-            f"{row.alpha.low:.3g} to {row.alpha.high:.3g}",
-            f"{row.noise.mode:g}",
-            number(row.log_score),
-            f"{row.log_evidence - row.chance:+.1f}",
-            style="bold" if row.share > 0.5 else None,
+            Text(row.agent),
+            str(row.hints),
+            str(row.unknown),
+            number(row.median_rank, ".0f"),
+            number(row.within_16, ".0%"),
+            number(row.within_200, ".0%"),
         )
-    show(
-        "Depth, rationality and lexicon noise",
-        table,
-        "share: posterior probability of the depth. alpha, noise: at the mode, and the",
-        "shortest range of the grid that holds 95%; a range that ends at the grid's edge",
-        "goes on beyond it. nats: a decision, at the mode. evidence: nats, of all decisions together, averaged over "
-        "the grid, above a uniformly random choice; docs/decrypto.md has the models.",
-        *_explained_by_none(profiled),
-    )
-    if not privileges:
+    show("Hints by nearness to their keyword (rank 1: the nearest noun)", table)
+
+
+def print_kinds(rows: Sequence[Kind]) -> None:
+    """Whether agents play well with themselves alone; nothing where it is unknown of all."""
+    known = [row for row in rows if row.kind != "unknown"]
+    if not known:
         return
-    table = table_of("encoder", "decisions", "fair", "informed", "index", "±")
-    for row in privileges:
-        cells = (number(value) for value in (row.fair, row.informed, row.index, row.error))
-        table.add_row(Text(row.agent), str(row.decisions), *cells)
+    table = table_of("encodes or decodes", "plays as a", "turns with\nitself", "with\nothers", "gap")
+    for row in known:
+        turns = number(row.with_itself, ".2f"), number(row.with_others, ".2f")
+        table.add_row(Text(row.agent), row.kind, *turns, spread(row.gap, row.error))
     show(
-        "Does the encoder see the game through the interceptor's eyes?",
+        "Teams with itself and with others (turns survived)",
         table,
-        "fair, informed: nats a decision under a rational encoder who thinks that the",
-        "interceptor does not, or does, know the keywords. index: fair less informed; above",
-        "0 the hints are those of one who minds what the interceptor knows. ±: standard error.",
+        "Specialist: the gap exceeds its standard error over seeds. Generalist: it does not,",
+        f"and with its error it is below {LITTLE:g} turn. Undecided: too noisy to tell.",
     )
+
+
+def print_tags(rows: Sequence[TagCount]) -> None:
+    """How often each agent's decisions have an error tag."""
+    table = table_of("agent", "decisions", "tagged")
+    for row in rows:
+        if any(row.counts.values()):
+            table.add_row(Text(f"{row.role} {row.agent}"), str(row.decisions), "", style="bold")
+            for tag, count in row.counts.items():
+                if count:
+                    table.add_row(f"  {tag}", "", str(count))
+    if table.row_count:
+        show("Error tags (docs/decrypto.md defines them)", table)
+
+
+def players(encoder: str, decoder: str, interceptor: str) -> Text:
+    """Who sits at a table, a line each."""
+    return Text(f"E {encoder}\nD {decoder}\nI {interceptor}")
+
+
+def chosen_minds(specs: Sequence[str]) -> dict[Role, Sequence[str]]:
+    """The minds that shadow each role, from ROLE=MIND,... options.
+
+    Raises: ValueError for what is no role, UnknownMind for what is no mind of it.
+    """
+    minds: dict[Role, Sequence[str]] = dict(DEFAULT_MINDS)
+    for text in specs:
+        name, equals, rest = text.partition("=")
+        if not equals or name.upper() not in Role.__members__:
+            raise ValueError(f"--minds {text!r}: write ROLE=MIND,... with encoder, decoder or interceptor for ROLE")
+        minds[Role[name.upper()]] = list(dict.fromkeys(split_agents(rest)))
+    for role, chosen in minds.items():
+        if not chosen:
+            raise ValueError(f"--minds {role.name.lower()}=: name at least one mind")
+        for spec in chosen:
+            named(spec, role)
+    return minds
+
+
+def check_meanings(minds: dict[Role, Sequence[str]], vocabulary: Vocabulary) -> None:
+    """Raises: ValueError for a mind whose own meanings cannot be made of these words or of its own file."""
+    for role, specs in minds.items():
+        for spec in specs:
+            if "dimensions=" in spec or "vectors=" in spec:
+                model = named(spec, role)
+                model.make_params(make_lexicon(own_vocabulary(model, vocabulary)))

@@ -279,6 +279,15 @@ def _profiles(games: Games, role: Role, agent: str, found: Sequence[Scores], lap
     return rows
 
 
+def explained_by_none(profiles: Sequence[Profile]) -> list[str]:
+    """Whom no depth explains better than a uniformly random choice does, by log evidence: role and agent."""
+    best: dict[str, float] = {}
+    for row in profiles:
+        name = f"{row.role} {row.agent}"
+        best[name] = max(best.get(name, -np.inf), row.log_evidence - row.chance)
+    return [name for name, gain in best.items() if gain <= 0]
+
+
 def _interval(grid: Sequence[float], p: Float[np.ndarray, " N"], mode: int) -> Interval:
     """The smallest set of neighbouring values that holds 95%, and the joint mode."""
     cumulative = np.concatenate([[0.0], np.cumsum(p)])

@@ -205,6 +205,7 @@ class _Table:
             session.clients[planned.agent],
             max_attempts=self.settings.max_attempts,
             think=model.think,
+            state=model.state,
             wording=model.wording,
             context=model.context,
             errors=model.errors,

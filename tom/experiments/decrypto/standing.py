@@ -3,11 +3,29 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from jaxtyping import Bool, Int
+
 from otherminds.games.decrypto.rules import TOKENS_TO_LOSE, Ending, Role
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.logs import Log, Made
 from otherminds.tom.experiments.records import CODE_INDEX
 from otherminds.tom.tasks.task import PlayedTurn, intercepted, understood
+
+
+def up_to_the_loss(
+    missed: Bool[np.ndarray, "G T"], caught: Bool[np.ndarray, "G T"], turns: Int[np.ndarray, " G"]
+) -> tuple[Int[np.ndarray, " G"], Int[np.ndarray, " G"], Int[np.ndarray, " G"]]:
+    """Turns until each game is lost, or all that were played; and the miscommunications and interceptions until then.
+
+    missed, caught: whether a turn brought the token.   turns: that were played.
+    """
+    there = np.arange(missed.shape[1]) < turns[:, None]
+    missed, caught = missed & there, caught & there
+    lost = (np.cumsum(missed, 1) >= TOKENS_TO_LOSE) | (np.cumsum(caught, 1) >= TOKENS_TO_LOSE)
+    until = np.where(lost.any(1), (~lost).sum(1) + 1, turns)  # once lost, it stays lost
+    counts = np.arange(missed.shape[1]) < until[:, None]
+    return until, (missed & counts).sum(1), (caught & counts).sum(1)
 
 
 @dataclass(frozen=True)
@@ -53,15 +71,14 @@ def turns_played(deal: journal.GameBegun, made: Made) -> list[PlayedTurn]:
 
 def standing(turns: Sequence[PlayedTurn], whole: int) -> Standing:
     """How a game stands after these turns. whole: turns after which it is survived."""
-    misses = catches = 0
-    for number, turn in enumerate(turns, 1):
-        misses += not understood(turn)
-        catches += intercepted(turn)
-        by_miss, by_catch = misses >= TOKENS_TO_LOSE, catches >= TOKENS_TO_LOSE
-        if by_miss or by_catch:
-            lost = Ending.BOTH if by_miss and by_catch else Ending.MISCOMMUNICATION if by_miss else Ending.INTERCEPTION
-            return Standing(lost, number, misses, catches)
-    return Standing(Ending.SURVIVED if len(turns) == whole else Ending.UNFINISHED, len(turns), misses, catches)
+    missed = np.array([[not understood(turn) for turn in turns]], bool)
+    caught = np.array([[intercepted(turn) for turn in turns]], bool)
+    until, misses, catches = (int(each[0]) for each in up_to_the_loss(missed, caught, np.array([len(turns)])))
+    by_miss, by_catch = misses >= TOKENS_TO_LOSE, catches >= TOKENS_TO_LOSE
+    if by_miss or by_catch:
+        lost = Ending.BOTH if by_miss and by_catch else Ending.MISCOMMUNICATION if by_miss else Ending.INTERCEPTION
+        return Standing(lost, until, misses, catches)
+    return Standing(Ending.SURVIVED if len(turns) == whole else Ending.UNFINISHED, until, misses, catches)
 
 
 def summaries(log: Log) -> list[Summary]:

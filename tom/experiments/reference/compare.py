@@ -246,7 +246,9 @@ def _rows(agent: Answers, minds: Sequence[tuple[str, np.ndarray]], lapse: float)
     for spec, log_p in [*minds, (UNIFORM, even)]:
         each = scores(agent, log_p, lapse)
         sizes = there.sum(1)[agent.question]
-        best = lapsed(log_p.max(1)[agent.question], sizes, lapse)
+        most = log_p.max(1)[agent.question]
+        allows = ~np.isneginf(most)  # else it has no best action
+        regrets = (lapsed(most, sizes, lapse) - each)[allows]
         answered = agent.answered
         ruled_out = np.isneginf(log_p[agent.question, np.maximum(agent.taken, 0)]) & answered
         rows.append(
@@ -258,8 +260,9 @@ def _rows(agent: Answers, minds: Sequence[tuple[str, np.ndarray]], lapse: float)
                 failed=int((~answered).sum()),
                 unknown=0,
                 log_score=float(each.mean()),
-                regret=round(float((best - each).mean()), 12) + 0.0,  # no minus zero by rounding
+                regret=round(float(regrets.mean()), 12) + 0.0 if regrets.size else float("nan"),  # never minus zero
                 impossible=int(ruled_out.sum()),
+                ruled_out=int((~allows).sum()),
             )
         )
     top = max(row.log_score for row in rows)

@@ -11,25 +11,17 @@ from rich.text import Text
 
 from otherminds.games.reference.rules import Role
 from otherminds.inference.grid import PRIOR
+from otherminds.tom.experiments.checks import check_folder, check_lapse, report_folder
 from otherminds.tom.experiments.compare import Row
-from otherminds.tom.experiments.console import (
-    LOG,
-    check_folder,
-    check_lapse,
-    no_nan,
-    number,
-    progress_bar,
-    report_folder,
-    scores_table,
-    show,
-    slow_progress,
-    table_of,
-)
+from otherminds.tom.experiments.console import LOG
 from otherminds.tom.experiments.defaults import split_agents
+from otherminds.tom.experiments.progress import progress_bar, slow_progress
 from otherminds.tom.experiments.reference.compare import DEFAULT_MINDS, JOINS, Fit, chosen_minds, compare, fits_to_make
 from otherminds.tom.experiments.reference.recordings import import_reference
 from otherminds.tom.experiments.reference.records import CONDITIONS, Answers, read_answers
 from otherminds.tom.experiments.reference.report import flattened, write_report
+from otherminds.tom.experiments.scores import ruled_out_note, scores_table
+from otherminds.tom.experiments.tables import no_nan, number, show, table_of
 
 
 def import_recordings(
@@ -109,6 +101,7 @@ def compare_logs(
             "impossible: decisions that only the lapse allows. A failed answer is none of",
             "the options: it is scored as what only the lapse allows, under uniform too.",
             "An agent that states probabilities counts by them.",
+            *ruled_out_note(comparison.rows),
             f"Lapse {lapse:g} for every mind: it picks each {'option' if every_option else 'kind of answer'} alike.",
         )
         if comparison.fits:

@@ -11,10 +11,11 @@ import numpy as np
 from otherminds.inference.grid import Estimate, Prior
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments import plots as shared_plots
+from otherminds.tom.experiments.csv_files import write_csv, write_scores
+from otherminds.tom.experiments.page import data_uri, render
 from otherminds.tom.experiments.reference import plots
 from otherminds.tom.experiments.reference.compare import Comparison, Fit, scores
 from otherminds.tom.experiments.reference.records import CONDITIONS, Answers
-from otherminds.tom.experiments.report import data_uri, render, write_csv, write_scores
 
 SHOWN = 20  # failed answers that the page shows
 FIT_COLUMNS = (

@@ -21,7 +21,8 @@ from otherminds.games.rps.identifiability import (
     rounds_to_odds,
 )
 from otherminds.games.rps.stationary import ROUNDING
-from otherminds.tom.experiments.console import check_folder, no_nan, number, progress_bar, show, table_of
+from otherminds.tom.experiments.checks import check_folder
+from otherminds.tom.experiments.progress import progress_bar
 from otherminds.tom.experiments.rps.ceilings import (
     Regime,
     candidate_shares,
@@ -29,6 +30,7 @@ from otherminds.tom.experiments.rps.ceilings import (
     check_tremble,
     regimes,
 )
+from otherminds.tom.experiments.tables import no_nan, number, show, table_of
 
 SHOWN = (10, 20, 50, 100, 200)
 """Rounds after which ceilings are printed."""

@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from otherminds.tom.experiments.console import check_folder, no_nan, number, progress_bar, show, table_of
+from otherminds.tom.experiments.checks import check_folder
 from otherminds.tom.experiments.defaults import split_agents
+from otherminds.tom.experiments.progress import progress_bar
 from otherminds.tom.experiments.rps.tournament import Tournament, tournament
+from otherminds.tom.experiments.tables import no_nan, number, show, table_of
 
 PICTURE = "payoffs.png"
 

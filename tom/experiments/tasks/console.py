@@ -11,20 +11,12 @@ import click
 from rich.text import Text
 
 from otherminds.games.decrypto.vocabulary import Vocabulary
-from otherminds.tom.experiments.console import (
-    LOG,
-    check_count,
-    check_folder,
-    no_nan,
-    number,
-    print_finished,
-    progress_bar,
-    report_folder,
-    show,
-    table_of,
-)
+from otherminds.tom.experiments.checks import check_count, check_folder, report_folder
+from otherminds.tom.experiments.console import LOG, print_finished
 from otherminds.tom.experiments.dry_run import show_estimate
+from otherminds.tom.experiments.progress import progress_bar
 from otherminds.tom.experiments.records import hints_said
+from otherminds.tom.experiments.tables import no_nan, number, show, table_of
 from otherminds.tom.experiments.tasks.records import read_log, sheets, turns_of
 from otherminds.tom.experiments.tasks.report import write_report
 from otherminds.tom.experiments.tasks.run import AskingSettings, Planned, ask_tasks, planned_tasks

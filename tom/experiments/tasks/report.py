@@ -8,7 +8,8 @@ from typing import Any
 
 from otherminds.games.decrypto.rules import code_text
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.report import data_uri, render, write_csv
+from otherminds.tom.experiments.csv_files import write_csv
+from otherminds.tom.experiments.page import data_uri, render
 from otherminds.tom.experiments.tasks import plots
 from otherminds.tom.experiments.tasks.records import Sheet
 from otherminds.tom.experiments.tasks.score import Score

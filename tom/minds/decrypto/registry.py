@@ -290,11 +290,33 @@ def canonical(spec: str, role: Role) -> str:
 
     Raises: UnknownMind as `named`.
     """
+    return _plain(spec, role)
+
+
+def split_option(spec: str, role: Role, option: str) -> tuple[str, Any]:
+    """The canonical spec without an option, and the option's value, written or by default; None where it has none.
+
+    Raises: UnknownMind as `named`.
+    """
     name, written = _read(spec, role)
-    parameters = {**inspect.signature(MINDS[role][name]).parameters, **inspect.signature(Meaning).parameters}
-    defaults = {option: parameter.default for option, parameter in parameters.items()} | {"noise_seed": int(role)}
-    told = [f"{option}={written[option]}" for option in defaults if written.get(option) not in (None, defaults[option])]
+    return _plain(spec, role, option), written.get(option, _defaults(name, role).get(option))
+
+
+def _plain(spec: str, role: Role, left_out: str = "") -> str:
+    name, written = _read(spec, role)
+    defaults = _defaults(name, role)
+    told = [
+        f"{option}={written[option]}"
+        for option in defaults
+        if option != left_out and written.get(option) not in (None, defaults[option])
+    ]
     return f"{name}:{','.join(told)}" if told else name
+
+
+def _defaults(name: str, role: Role) -> dict[str, Any]:
+    """The options of a mind, in order, with their defaults."""
+    parameters = {**inspect.signature(MINDS[role][name]).parameters, **inspect.signature(Meaning).parameters}
+    return {option: parameter.default for option, parameter in parameters.items()} | {"noise_seed": int(role)}
 
 
 def _read(spec: str, role: Role) -> tuple[str, dict[str, Any]]:

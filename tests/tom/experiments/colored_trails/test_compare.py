@@ -19,7 +19,15 @@ from otherminds.tom.experiments.colored_trails.compare import (
     with_settings,
     with_variant,
 )
-from otherminds.tom.experiments.colored_trails.explain import WAYS, Shadow, at_the_fit, decisions_of, explain, tables
+from otherminds.tom.experiments.colored_trails.explain import (
+    WAYS,
+    Explanation,
+    Shadow,
+    at_the_fit,
+    decisions_of,
+    explain,
+    tables,
+)
 from otherminds.tom.experiments.colored_trails.fits import BETAS
 from otherminds.tom.experiments.colored_trails.records import (
     PEOPLE,
@@ -183,6 +191,28 @@ def test_a_setting_is_fitted_on_the_other_games(synthetic):
     one = by_mind["both", PEOPLE, "players", "reference"], by_mind["true", PEOPLE, "players", "reference"]
     assert one[0].log_evidence == pytest.approx(one[1].log_evidence - np.log(60), abs=1e-3)  # a parameter more, twice
     np.testing.assert_array_equal(at_the_fit(games, minds, rows)["both"].values, true.values)
+
+
+def test_every_mover_is_shadowed_with_its_own_setting(synthetic):
+    """human-0 by the one, the model by the other; to human-1 nothing is fitted, and it has what most others have."""
+    games, _, shadows = synthetic
+    true, other = shadows["true"][""], shadows["other"][""]
+
+    def fitted(agent, setting, way="held-out", units="games"):
+        return Explanation(agent, units, way, "both", 2, 9, None, setting, *[0.0] * 7)
+
+    rows = [
+        fitted("human-0", "x=2"),
+        fitted(MODEL, "x=1"),
+        fitted("human-9", "x=1"),  # who moves in no game here
+        fitted(PEOPLE, "x=2"),
+        fitted(PEOPLE, "x=2", units="players"),
+        fitted(MODEL, "x=2", way="reference"),
+    ]
+    found = at_the_fit(games, {"both": {"x=1": other, "x=2": true}}, rows)["both"]
+    own = np.zeros(games.kept.shape, bool)
+    own[::2, ::2] = True  # the moves of human-0
+    np.testing.assert_array_equal(found.values, np.where(own[..., None], true.values, other.values))
 
 
 def test_games_are_clustered_by_people_or_by_boards(games):

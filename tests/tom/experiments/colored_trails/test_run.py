@@ -448,8 +448,8 @@ WRONG = {
     "cost": (["--cost", "-1"], "cost=-1"),
     "limit": (["--limit", "0"], "limit=0"),
     "seeds": (["--seeds", "0"], "--seeds 0"),
-    "attempts": (["--max-attempts", "0"], "max_attempts=0"),
-    "too hot": (["--model", "vllm/x", "--temperature", "9"], "temperature=9.0 must be from 0 to 2"),
+    "attempts": (["--max-attempts", "0"], "'--max-attempts': 0 is not"),
+    "too hot": (["--model", "vllm/x", "--temperature", "9"], "--temperature 9.0: must be from 0 to 2"),
     "lapse": (["--lapse", "0"], "--lapse 0"),
     "out is a file": (["--out", "FILE"], "FILE is a file"),
 }

@@ -10,7 +10,7 @@ import pytest
 from otherminds.games.decrypto.rules import Role, View
 from otherminds.tom.experiments.compare import LAPSE, Alternatives, heard_lexicon, lapsed, shadow
 from otherminds.tom.experiments.config import validated
-from otherminds.tom.experiments.decrypto import console
+from otherminds.tom.experiments.decrypto import players_console
 from otherminds.tom.experiments.decrypto import profile as profiles
 from otherminds.tom.experiments.decrypto.plots import profile_ranges
 from otherminds.tom.experiments.decrypto.profile import Family, Interval, Profile, family_scores, profile, shadow_family
@@ -152,19 +152,20 @@ def test_the_index_is_above_0_for_who_minds_what_the_interceptor_knows(tiny, gam
     monkeypatch.setattr(profiles, "family_scores", scores)
     found, (privilege,) = profile(games, tiny)
     assert (privilege.fair, privilege.informed, privilege.index) == (-1.0, -3.0, 2.0)
-    console.print_profiles(found, [privilege])
+    players_console.print_profiles(found, [privilege])
 
 
 def test_where_chance_explains_more_it_is_said(capsys):
     none = Interval(1.0, 0.0, 2.0)
     rows = [
         Profile("decoder", agent, depth, "", 0.5, none, none, -3.5, evidence, -30.0, 10)
-        for agent, evidence in (("guesses", -31.0), ("reads", -20.0))
+        for agent, evidence in (("guesses", -31.0), ("bayesian:rule=softmax", -20.0))
         for depth in (0, 1)
     ]
-    console.print_profiles(rows, [])
+    players_console.print_profiles(rows, [])
     said = capsys.readouterr().out
-    assert "No depth beats chance: decoder guesses." in " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 80
+    assert "No depth beats chance, by evidence: decoder guesses." in " ".join(said.split())
     assert "+10.0" in said and "-3.000" in said
 
 

@@ -19,6 +19,8 @@ from otherminds.tom.experiments.reference.compare import (
     predictions,
     subset,
 )
+from otherminds.tom.experiments.reference.compare import _rows as scored_under
+from otherminds.tom.experiments.reference.compare import scores as scores_of
 from otherminds.tom.experiments.reference.recordings import import_reference
 from otherminds.tom.experiments.reference.records import read_answers
 from otherminds.tom.minds.reference.choice import Params, chooser
@@ -99,6 +101,22 @@ def test_what_only_the_lapse_allows_is_counted(agents):
             int((agent.taken == KINDS.index("distractor")).sum()) if row.mind in ("literal", "pragmatic") else 0
         )
         assert row.impossible == impossible
+
+
+def test_where_a_mind_allows_nothing_there_is_no_regret(agents):
+    """A mind that allows nothing at the first question and the target at all others."""
+    agent = of(agents, agents[0].agent, agents[0].questions.role)
+    log_p = np.full(agent.questions.actions.shape[:2], -np.inf)
+    (nothing,) = scored_under(agent, [("nothing", log_p)], 0.2)[:1]
+    assert np.isnan(nothing.regret) and nothing.ruled_out == len(agent.taken)
+    some = log_p.copy()
+    some[1:, 0] = 0.0
+    row = scored_under(agent, [("some", some)], 0.2)[0]
+    there = agent.question > 0
+    assert row.ruled_out == (~there).sum()
+    if there.any():
+        every = scores_of(agent, some, 0.2)
+        assert row.regret == pytest.approx(np.mean(np.log(0.8 + 0.2 / 3) - every[there]), abs=1e-6)
 
 
 def plain_fit(counts, failed, base):

@@ -12,24 +12,16 @@ import click
 import numpy as np
 from rich.text import Text
 
-from otherminds.tom.experiments.console import (
-    LOG,
-    check_count,
-    check_folder,
-    no_nan,
-    number,
-    print_finished,
-    progress_bar,
-    report_folder,
-    show,
-    table_of,
-)
+from otherminds.tom.experiments.checks import check_count, check_folder, report_folder
+from otherminds.tom.experiments.console import LOG, print_finished
+from otherminds.tom.experiments.csv_files import write_csv
 from otherminds.tom.experiments.decrypto.lexicon.compare import OwnMeaning
 from otherminds.tom.experiments.decrypto.lexicon.records import Association, associations, read_log
 from otherminds.tom.experiments.decrypto.lexicon.run import LexiconSettings, elicit, planned_lexica
 from otherminds.tom.experiments.dry_run import show_estimate
+from otherminds.tom.experiments.progress import progress_bar
 from otherminds.tom.experiments.records import read_log as read_recording
-from otherminds.tom.experiments.report import write_csv
+from otherminds.tom.experiments.tables import no_nan, number, show, table_of
 from otherminds.tom.llm.client import GenerationSettings
 
 

@@ -11,21 +11,11 @@ import numpy as np
 from rich.text import Text
 
 from otherminds.inference.resampling import Interval
+from otherminds.tom.experiments.checks import check_folder, check_lapse, report_folder
 from otherminds.tom.experiments.compare import UNIFORM, Row
-from otherminds.tom.experiments.console import (
-    LOG,
-    check_folder,
-    check_lapse,
-    no_nan,
-    number,
-    progress_bar,
-    report_folder,
-    scores_table,
-    show,
-    slow_progress,
-    table_of,
-)
+from otherminds.tom.experiments.console import LOG
 from otherminds.tom.experiments.defaults import split_agents
+from otherminds.tom.experiments.progress import progress_bar, slow_progress
 from otherminds.tom.experiments.rps.matches.compare import (
     PLAYER,
     Comparison,
@@ -38,6 +28,8 @@ from otherminds.tom.experiments.rps.matches.compare import (
 )
 from otherminds.tom.experiments.rps.matches.recordings import Imported, import_brockbank, import_csv
 from otherminds.tom.experiments.rps.matches.records import read_matches
+from otherminds.tom.experiments.scores import scores_table
+from otherminds.tom.experiments.tables import no_nan, number, show, table_of
 
 BEST = 5  # minds that are shown of each agent
 SHOWN = 3  # minds that are found, of which each agent's most frequent are shown

@@ -13,7 +13,8 @@ from otherminds.inference.resampling import Interval
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments import plots as shared_plots
 from otherminds.tom.experiments.compare import UNIFORM, Row
-from otherminds.tom.experiments.report import data_uri, render, write_csv, write_scores
+from otherminds.tom.experiments.csv_files import write_csv, write_scores
+from otherminds.tom.experiments.page import data_uri, render
 from otherminds.tom.experiments.rps.matches import plots as matches_plots
 from otherminds.tom.experiments.rps.matches.compare import SHIFTS, Comparison, seats_of
 from otherminds.tom.experiments.rps.matches.records import MOVE_NAMES, Matches

@@ -19,20 +19,10 @@ from rich.text import Text
 from otherminds.games.rps.catalogue import NAMES
 from otherminds.games.rps.statement import arrays
 from otherminds.tom.agents.observer import pair_text
-from otherminds.tom.experiments.console import (
-    LOG,
-    check_folder,
-    check_lapse,
-    no_nan,
-    number,
-    print_finished,
-    progress_bar,
-    report_folder,
-    show,
-    slow_progress,
-    table_of,
-)
+from otherminds.tom.experiments.checks import check_folder, check_lapse, report_folder
+from otherminds.tom.experiments.console import LOG, print_finished
 from otherminds.tom.experiments.dry_run import LENGTHS, show_estimate
+from otherminds.tom.experiments.progress import progress_bar, slow_progress
 from otherminds.tom.experiments.rps.observers.compare import (
     Estimate,
     Paired,
@@ -51,6 +41,7 @@ from otherminds.tom.experiments.rps.observers.config import (
 )
 from otherminds.tom.experiments.rps.observers.records import Scene, read_watched
 from otherminds.tom.experiments.rps.observers.run import Told, asked_models, deal_matches, planned_matches, run
+from otherminds.tom.experiments.tables import no_nan, number, show, table_of
 from otherminds.tom.llm.client import GenerationSettings
 
 

@@ -10,7 +10,8 @@ from otherminds.games.rps.catalogue import CODES
 from otherminds.games.rps.statement import MOVE_NAMES, OUTCOME_NAMES
 from otherminds.tom.agents.observer import pair_text
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.report import data_uri, render, write_csv
+from otherminds.tom.experiments.csv_files import write_csv
+from otherminds.tom.experiments.page import data_uri, render
 from otherminds.tom.experiments.rps.observers import plots
 from otherminds.tom.experiments.rps.observers.compare import METRICS, TESTED, Scored, legacy_unions
 from otherminds.tom.experiments.rps.observers.records import Scene
