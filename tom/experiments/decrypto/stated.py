@@ -92,15 +92,11 @@ def read_stated(logs: Sequence[Path], games: Games) -> Stated:
 
 
 def _asked(games: Games, stated: Stated, role: Role, agent: str) -> tuple[Bool[np.ndarray, "G T"], ...]:
-    """Decisions at which an agent states probabilities, those at which it failed to, and those a mind is scored at.
-
-    All are empty for an agent that never states any.
-    """
+    """Decisions at which an agent states probabilities, those at which it does not, and the former that minds score."""
     scored, failed, unknown = decided(games, role, agent)
     told = ~np.isnan(stated[role]).any(-1)
     there = (scored | unknown) & told
-    missing = ((scored | unknown) & ~told) | failed if there.any() else np.zeros_like(told)
-    return there, missing, scored & told
+    return there, ((scored | unknown) & ~told) | failed, scored & told
 
 
 def calibrations(games: Games, stated: Stated, lapse: float) -> tuple[list[Calibration], list[Bin]]:

@@ -100,6 +100,10 @@ def test_an_informed_interceptor_knows_the_keywords_and_others_do_not(tiny, game
     model = named("rational:k=2,pool=4,decoder=literal,interceptor=informed+bayesian", Role.ENCODER)
     belief = model.mind.init(model.make_params(lexicon), None, View(jnp.int32(0), keywords))
     np.testing.assert_array_equal(belief.interceptors[0], keywords)
+    for family, knows in ((profiles.INFORMED, True), (profiles.FAMILIES[Role.ENCODER][1], False)):
+        model = named(family.spec, Role.ENCODER)
+        (held,) = model.mind.init(model.make_params(lexicon), None, View(jnp.int32(0), keywords)).interceptors
+        assert (getattr(held, "shape", None) == keywords.shape and bool((held == keywords).all())) == knows
     with pytest.raises(UnknownMind, match="'informed' is no mind for the interceptor"):
         named("informed", Role.INTERCEPTOR)
 
