@@ -51,6 +51,15 @@ def unit_means(
     return np.where(valid, x, 0).sum(1) / rounds
 
 
+def standard_error(x: Float[np.ndarray, "N *C"] | Int[np.ndarray, "N *C"] | Bool[np.ndarray, "N *C"]) -> np.ndarray:
+    """[*C] The standard error of the mean over units, s / sqrt(N); NaN for fewer than 2.
+
+    x: [N, ...], one number a unit.
+    """
+    x = np.asarray(x)
+    return np.asarray(x.std(0, ddof=1) / np.sqrt(len(x)) if len(x) > 1 else np.full(x.shape[1:], np.nan))
+
+
 def clustered_mean(
     x: Float[Array, " N"] | Float[np.ndarray, " N"], cluster: Int[Array, " N"] | Int[np.ndarray, " N"]
 ) -> tuple[float, float]:

@@ -161,3 +161,10 @@ def test_the_error_of_a_clustered_mean():
     unequal = resampling.clustered_mean(x, np.array([5, 5, 5, 9]))  # sums of residuals -5 and 5
     np.testing.assert_allclose(unequal, [4.0, np.sqrt(2 * 50) / 4])
     assert np.isnan(resampling.clustered_mean(x, np.zeros(4, int))[1])
+
+
+def test_the_standard_error_of_units():
+    x = np.random.default_rng(0).normal(size=(7, 3))
+    np.testing.assert_allclose(resampling.standard_error(x), stats.sem(x), rtol=1e-12)
+    assert float(resampling.standard_error(np.array([True, False, True]))) == pytest.approx(stats.sem([1, 0, 1]))
+    assert np.isnan(resampling.standard_error(x[:1])).all() and np.isnan(resampling.standard_error(np.zeros(0)))

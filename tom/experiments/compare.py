@@ -21,6 +21,7 @@ from jaxtyping import Float, Int
 from otherminds.games.decrypto.rules import CODES, LENGTH, Role, begin, guess, observe, view
 from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.inference.logspace import log_normalize
+from otherminds.inference.resampling import standard_error
 from otherminds.tom.experiments.decrypto.standing import up_to_the_loss
 from otherminds.tom.experiments.records import GameArrays, Games
 from otherminds.tom.mind import Mind
@@ -306,8 +307,7 @@ def outcomes(games: Games) -> list[Outcome]:
 
         def mean(values: np.ndarray, own=own, seeds=seeds) -> tuple[float, float]:
             means = [values[own & (seeds == seed)].mean() for seed in np.unique(seeds[own])]
-            error = np.std(means, ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.nan
-            return float(values[own].mean()), float(error)
+            return float(values[own].mean()), float(standard_error(np.array(means)))
 
         survived = np.array([ending == "survived" for ending in games.endings])
         turns, misses, catches = (mean(values) for values in (until, missed, caught))

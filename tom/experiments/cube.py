@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from otherminds.inference.resampling import standard_error
 from otherminds.tom.experiments.compare import results
 from otherminds.tom.experiments.records import Games
 
@@ -44,7 +45,7 @@ class Cell:
 
     def error(self, measure: str) -> float:
         """The standard error over seeds; NaN with one seed."""
-        return standard_error(self.seeds[measure])
+        return float(standard_error(self.seeds[measure]))
 
 
 class Kind(NamedTuple):
@@ -87,11 +88,6 @@ def _among_best(cell: Cell, others: Sequence[Cell], measure: str) -> bool:
     return gap <= best.error(measure) + cell.error(measure)
 
 
-def standard_error(values: Float[np.ndarray, " S"]) -> float:
-    """The standard error of a mean; NaN for fewer than two values."""
-    return float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
-
-
 def kinds(games: Games) -> list[Kind]:
     """Whether each agent that encodes or decodes is a specialist or a generalist by what it survived.
 
@@ -122,7 +118,7 @@ def _kind(agent: str, played: Mapping[tuple[int, str], Mapping[tuple[str, str], 
             gaps.setdefault(seed, []).append(own[0] - float(np.mean(others)))
     by_seed = np.array([np.mean(of_seed) for of_seed in gaps.values()])
     gap = float(by_seed.mean()) if len(by_seed) else math.nan
-    error = standard_error(by_seed)
+    error = float(standard_error(by_seed))
     return Kind(agent, _named(gap, error), _mean(alone), _mean(crossed), gap, error)
 
 

@@ -13,6 +13,7 @@ from otherminds.games.decrypto.vocabulary import Vocabulary
 from otherminds.games.protocol import Game
 from otherminds.games.rollout import game_key, rollout
 from otherminds.inference.devices import map_chunks
+from otherminds.inference.resampling import standard_error
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.decrypto.lexicon import make_lexicon
 from otherminds.tom.minds.decrypto.registry import named, own_vocabulary
@@ -100,8 +101,7 @@ def summarize(specs: tuple[str, str, str], results: Results) -> Summary:
     """Means and standard errors of a simulation."""
 
     def mean(values: np.ndarray) -> tuple[float, float]:
-        error = values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else np.nan
-        return float(values.mean()), float(error)
+        return float(values.mean()), float(standard_error(values))
 
     endings = {ending.name.lower(): int((results.ending == ending).sum()) for ending in Ending if ending}
     return Summary(

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from otherminds.games.colored_trails.board import Board
 from otherminds.games.colored_trails.rules import Role, Rules
+from otherminds.inference.resampling import standard_error
 from otherminds.tom.experiments.colored_trails.play import Played, Player, deals_of, play, play_series
 from otherminds.tom.minds.colored_trails.fast import faster, quickest
 from otherminds.tom.minds.colored_trails.negotiator import Params
@@ -257,9 +258,9 @@ def _row(pair: tuple[str | int, str | int], each: int, tallies: list[Tally]) -> 
         units=units,
         games=units * each,
         gain=_two(gain.mean(0)),
-        gain_error=_two(_error(gain)),
+        gain_error=_two(standard_error(gain)),
         agreement=float(agreed.mean()),
-        agreement_error=float(_error(agreed)),
+        agreement_error=float(standard_error(agreed)),
         moves=float(moves.mean()),
         reached=_two(reached.mean(0)),
         seconds=sum(tally.seconds for tally in tallies),
@@ -286,17 +287,11 @@ def differences(rows: Sequence[Pairing]) -> list[Difference]:
 
 def _difference(role: str, name: str, before: str, opponent: str, gained: Float[np.ndarray, " U"]) -> Difference:
     units, mean = len(gained), float(gained.mean())
-    error = float(_error(gained))
+    error = float(standard_error(gained))
     from scipy.stats import t as student
 
     width = float(student.ppf(0.975, units - 1)) * error if units > 1 else math.nan
     return Difference(role, name, before, opponent, units, mean, error, mean - width, mean + width)
-
-
-def _error(by_unit: Float[np.ndarray, "U *more"]) -> Float[np.ndarray, "*more"]:
-    """The standard error of the mean over units; NaN for one unit."""
-    units = len(by_unit)
-    return np.asarray(by_unit.std(0, ddof=1) / math.sqrt(units) if units > 1 else np.full(by_unit.shape[1:], math.nan))
 
 
 def _two(values: Float[np.ndarray, "2"]) -> tuple[float, float]:

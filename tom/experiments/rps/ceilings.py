@@ -22,6 +22,7 @@ from otherminds.games.rps.play import play
 from otherminds.games.rps.rules import MOVES
 from otherminds.games.rps.strategies import FIRST, KINDS, SITUATIONS, Strategy, log_policies, situations
 from otherminds.inference.devices import map_chunks
+from otherminds.inference.resampling import standard_error
 from otherminds.inference.switching import check_probability
 from otherminds.tom.experiments.plots import wilson
 from otherminds.tom.minds.rps.observers import UNKNOWN, pair_params, tied
@@ -195,7 +196,7 @@ def regimes(
                     legacy_decimals=iid,
                 )  # fmt: skip
                 rates, of_all = found.rates[:, 2], found.of_all_rounds[:, 2]
-                errors = [x.std(ddof=1) / np.sqrt(matches) if matches > 1 else np.nan for x in (rates, of_all)]
+                errors = [float(standard_error(x)) for x in (rates, of_all)]
                 names = ("generator-aware", f"generator-aware:window={size}") if aware else ("exact", f"window:{size}")
                 name = names[size is not None]
                 low, high = np.quantile(of_all, (0.05, 0.95))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from otherminds.games.decrypto.vocabulary import Vocabulary
+from otherminds.inference.resampling import standard_error
 from otherminds.tom.experiments.tasks.readouts import readouts
 from otherminds.tom.experiments.tasks.records import Sheet
 from otherminds.tom.tasks.catalogue import TASKS
@@ -78,7 +79,7 @@ def scored(task: Task, who: str, sheets: Sequence[Sheet], rational: bool = False
                 float(sum(map(sum, by_game))),
                 sum(map(len, by_game)),
                 float(ratios.mean()) if ratios.size else float("nan"),
-                float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else float("nan"),
+                float(standard_error(means)),
                 units,
                 turns * len(task.questions),
                 sum(sheet.failed for sheet in sheets),
