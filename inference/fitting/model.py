@@ -53,14 +53,12 @@ class Model:
     parameters: name -> its prior, or a Hierarchical. A hierarchy's population is told as NAME.location, NAME.scale.
     log_likelihood: (values, data) -> [N] log-probability of every choice, nats; -inf where it is impossible.
     data: a pytree of arrays.
-    simulate: (key, values, data) -> data of the same shapes with choices drawn anew; for recovery and checks.
     hard: parameters that stand before an argmax, so that the likelihood has no gradient in them.
     """
 
     parameters: Mapping[str, dist.Distribution | Hierarchical]
     log_likelihood: Callable[[Values, Any], Float[Array, " N"]]
     data: Any = None
-    simulate: Callable[[Array, Values, Any], Any] | None = None
     hard: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:

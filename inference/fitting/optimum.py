@@ -1,6 +1,7 @@
 """The most probable parameters, from many starts at once."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -96,37 +97,33 @@ def descend(
         to where the loss or its gradient is not finite is not taken: the search ends before it.
     """
     optimiser = optax.lbfgs(memory_size=10)
-    value_and_grad = optax.value_and_grad_from_state(loss)
+    value_and_gradient = jax.value_and_grad(loss)
 
-    class State(NamedTuple):
-        at: Any
-        inner: Any
-        best: Any
-        value: Any
-        slope: Any
-        step: Any
+    def unfinished(search: _Search) -> Bool[Array, ""]:
+        slope = jnp.abs(search.gradient).max()
+        small = slope <= tolerance * (1 + jnp.abs(search.value))
+        return (search.step < steps) & ~small & jnp.isfinite(slope) & ~search.stuck
 
-    def unfinished(state: State) -> Bool[Array, ""]:
-        return (state.step < steps) & (state.slope > tolerance * (1 + jnp.abs(state.value))) & jnp.isfinite(state.slope)
-
-    def advance(state: State) -> State:
-        value, gradient = value_and_grad(state.at, state=state.inner)
-        updates, inner = optimiser.update(gradient, state.inner, state.at, value=value, grad=gradient, value_fn=loss)
-        there = optax.apply_updates(state.at, updates)
-        value, gradient = value_and_grad(there, state=inner)
-        slope = jnp.abs(gradient).max()
-        better = value <= state.value
-        return State(
-            at=there,
-            inner=inner,
-            best=jnp.where(better, there, state.best),
-            value=jnp.where(better, value, state.value),
-            slope=jnp.where(better, slope, jnp.inf),
-            step=state.step + 1,
+    def advance(search: _Search) -> _Search:
+        updates, memory = optimiser.update(
+            search.gradient, search.memory, search.at, value=search.value, grad=search.gradient, value_fn=loss
         )
+        there = optax.apply_updates(search.at, updates)
+        tried = _Search(there, *value_and_gradient(there), memory, search.step + 1, search.stuck)
+        stays = search._replace(step=search.step + 1, stuck=jnp.ones((), bool))
+        return jax.tree.map(partial(jnp.where, tried.value <= search.value), tried, stays)
 
-    value, gradient = jax.value_and_grad(loss)(start)
-    initial = State(start, optimiser.init(start), start, value, jnp.abs(gradient).max(), jnp.zeros((), int))
-    final = jax.lax.while_loop(unfinished, advance, initial)
-    at = jax.grad(loss)(final.best)
-    return final.best, final.value, jnp.abs(at).max(), final.step
+    begun = _Search(start, *value_and_gradient(start), optimiser.init(start), jnp.zeros((), int), jnp.zeros((), bool))
+    ended = jax.lax.while_loop(unfinished, advance, begun)
+    return ended.at, ended.value, jnp.abs(ended.gradient).max(), ended.step
+
+
+class _Search(NamedTuple):
+    """Where a search stands."""
+
+    at: Float[Array, " D"]
+    value: Float[Array, ""]
+    gradient: Float[Array, " D"]
+    memory: Any  # of the optimiser
+    step: Int[Array, ""]
+    stuck: Bool[Array, ""]  # the last step led no lower, and was not taken
