@@ -220,12 +220,12 @@ def hints_schema(keywords: Sequence[str] = ()) -> dict[str, Any]:
     forbidden = [keyword.lower() for keyword in keywords]
     first, second = (_words_beside(forbidden, longest) for longest in (14, LONGEST_HINT - 15))
     hint = {"type": "string", "pattern": f"^({first})([ -]({second}))?$"}
-    return _schema("hints", {"type": "array", "items": hint, "minItems": LENGTH, "maxItems": LENGTH})
+    return _schema({"hints": {"type": "array", "items": hint, "minItems": LENGTH, "maxItems": LENGTH}})
 
 
 def guess_schema() -> dict[str, Any]:
     """JSON schema of a guesser's answer: one of the 24 codes."""
-    return _schema("guess", {"type": "string", "enum": [code_text(index) for index in range(len(CODES))]})
+    return _schema({"guess": {"type": "string", "enum": [code_text(index) for index in range(len(CODES))]}})
 
 
 def stated_schema() -> dict[str, Any]:
@@ -233,9 +233,7 @@ def stated_schema() -> dict[str, Any]:
     chance = {"type": "integer", "minimum": 0, "maximum": MOST_CHANCES}
     guess = guess_schema()["properties"]["guess"]
     chances = {code: chance for code in guess["enum"]}
-    inner = {"type": "object", "properties": chances, "required": list(chances), "additionalProperties": False}
-    fields = {"guess": guess, "chances": inner}
-    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    return _schema({"guess": guess, "chances": _schema(chances)})
 
 
 def read_stated(answer: Mapping[str, Any]) -> tuple[int, tuple[float, ...]]:
@@ -393,8 +391,9 @@ def _words_beside(forbidden: Sequence[str], longest: int) -> str:
     return "|".join(choices)
 
 
-def _schema(key: str, value: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": False}
+def _schema(fields: dict[str, Any]) -> dict[str, Any]:
+    """Of an object with these fields, all of them, and no other."""
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
 
 def _short(value: Any) -> str:

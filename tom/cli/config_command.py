@@ -6,7 +6,6 @@ import io
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import click
 from otherminds.tom.cli.calls import one_line_errors
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError
-from otherminds.tom.experiments.config_files import Experiment, Step, load, place_of, values_of
+from otherminds.tom.experiments.config_files import Experiment, Step, load, nearest, place_of, values_of
 
 IMPORT, LOG = "import", "log.jsonl"
 """A step that imports is left out where the log that it would write is there already."""
@@ -57,9 +56,7 @@ def _looked_up(root: click.Group, step: Step, experiment: Experiment) -> click.C
         # Not `get_command`, which would take the name of an experiment for a command.
         found = found.commands.get(word) if isinstance(found, click.Group) else None
     if found is None or isinstance(found, click.Group):
-        known = list(_commands_in(root))
-        near = get_close_matches(" ".join(step.command), known, n=3, cutoff=0.5)
-        told = f"near: {', '.join(near)}" if near else f"there are {', '.join(known)}"
+        told = nearest(" ".join(step.command), list(_commands_in(root)))
         raise ConfigError(f"{place_of(step, experiment)}: there is no such command; {told}")
     return found
 

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from otherminds.tom.cli.calls import main, one_line_errors
-from otherminds.tom.cli.options import layout
+from otherminds.tom.cli.options import layout, seed
 
 
 @main.group(short_help="Make boards that tell minds apart.")
@@ -31,9 +31,7 @@ def boards() -> None:
 @click.option("--learning-speed", default=0.8, show_default=True, help="Of the minds, 0 to 1.")
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Moves of a game at most.")
 @click.option("--most", default=100_000, show_default=True, help="Boards to try before the search is given up.")
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The same seed finds the same."
-)
+@seed("The same seed finds the same.")
 @click.option("--out", type=click.Path(), help="The file.  [default: boards-HIGH-LOW-THRESHOLD.json]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def boards_colored_trails(**options: Any) -> None:
@@ -58,13 +56,7 @@ def identify() -> None:
 @click.option("--candidates", metavar="A,B,...", help="Strategies that player 1 may follow.  [default: all 19]")
 @click.option("--rounds", default=200, show_default=True, help="Of a match.")
 @click.option("--matches", default=300, show_default=True, help="Simulated for every candidate.")
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="The same seed plays the same matches.",
-)
+@seed("The same seed plays the same matches.")
 @click.option("--legacy-iid", is_flag=True, help="Ceilings from data as the paper made them: no one reacts.")
 @click.option("--window", type=int, help="Rounds that the observer remembers.  [default: all; with --regimes also 50]")
 @click.option("--tremble", default=0.0, show_default=True, help="Probability of a random move, of everybody.")

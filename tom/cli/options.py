@@ -29,6 +29,11 @@ def layout(command: Any) -> Any:
     return command
 
 
+def seed(told: str) -> Any:
+    """The option of the seed. told: what it decides."""
+    return click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help=told)
+
+
 def comparison(command: Any) -> Any:
     """The options of the minds that shadow decisions."""
     command = click.option(
@@ -47,7 +52,7 @@ def questioning(command: Any) -> Any:
     """The options of who is asked about recorded games, and how it is told."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
-        click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of sampling."),
+        seed("Of sampling."),
         click.option("--base-url", help="OpenAI-compatible server to ask instead of the provider's own."),
     ):
         command = option(command)

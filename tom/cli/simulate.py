@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from otherminds.tom.cli.calls import main, one_line_errors
-from otherminds.tom.cli.options import ROLES, layout, words
+from otherminds.tom.cli.options import ROLES, layout, seed, words
 
 
 @main.group(short_help="Play minds alone, vectorized.")
@@ -18,13 +18,7 @@ def simulate() -> None:
 @click.option("--decoder", default="literal", show_default=True, help="Minds, comma-separated.")
 @click.option("--interceptor", default="baseline,bayesian", show_default=True, help="Minds, comma-separated.")
 @click.option("--games", default=1000, show_default=True, help="Games for every combination of the lists.")
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="The same seed deals the same games.",
-)
+@seed("The same seed deals the same games.")
 @click.option("--chunk", type=int, help="Games computed at once.  [default: by device]")
 @words
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -45,13 +39,7 @@ def simulate_decrypto(**options: Any) -> None:
 )
 @click.option("--matches", default=10_000, show_default=True, help="Matches for every pair.")
 @click.option("--rounds", default=20, show_default=True, help="Rounds a match.")
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="The same seed plays the same matches, whatever the chunk.",
-)
+@seed("The same seed plays the same matches, whatever the chunk.")
 @click.option("--chunk", type=int, help="Matches computed at once.  [default: by device]")
 @click.option("--out", type=click.Path(), help="Folder for a picture of the table, payoffs.png.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -102,13 +90,7 @@ def simulate_rps(**options: Any) -> None:
     show_default=True,
     help="How goals of drawn boards are drawn.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="The same seed plays the same games, whatever the processes.",
-)
+@seed("The same seed plays the same games, whatever the processes.")
 @click.option("--processes", type=int, help="That share the work.  [default: one a core]")
 @click.option("--out", type=click.Path(), help="Folder for the table (CSV) and a picture of it (PNG).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")

@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import json
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -15,6 +16,14 @@ CALLING = {"timeout", "max_retries", "max_connections", "cache", "limits"}
 
 class ConfigError(ValueError):
     """A setting that cannot be; the message names it and what is allowed."""
+
+
+def flattened(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
+    """Settings with those inside others by the names of both, such as "generation.seed"."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= flattened(value, f"{within}{name}.") if isinstance(value, Mapping) else {f"{within}{name}": value}
+    return found
 
 
 class DecryptoConfig(BaseModel):

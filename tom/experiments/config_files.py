@@ -17,7 +17,7 @@ only step. Paths of files to read are relative to the TOML file.
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -70,9 +70,13 @@ def find(name: str) -> Path | None:
 
 def unknown(name: str, what: str, others: Iterable[str] = ()) -> str:
     """What is said of a name that stands for nothing. what: that it is not.   others: names of another kind."""
-    known = [*others, *ready_made()]
+    return f"{name!r} is no {what}; {nearest(name, [*others, *ready_made()])}"
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """The known names that are most like this one, for messages; all of them where none is."""
     near = get_close_matches(name, known, n=3, cutoff=0.5)
-    return f"{name!r} is no {what}; {'near: ' if near else 'there are '}{', '.join(near or known)}"
+    return f"near: {', '.join(near)}" if near else f"there are {', '.join(known)}"
 
 
 def load(path: Path) -> Experiment:
@@ -124,9 +128,7 @@ def values_of(step: Step, command: click.Command, experiment: Experiment, out: s
     for name, value in step.options.items():
         where = f"{place_of(step, experiment)}: {name}"
         if name not in known:
-            near = get_close_matches(name, known, n=3, cutoff=0.5)
-            told = f"; near: {', '.join(near)}" if near else f"; there are {', '.join(known)}"
-            raise ConfigError(f"{where}={value!r}: no such option{told}")
+            raise ConfigError(f"{where}={value!r}: no such option; {nearest(name, known)}")
         parameter = known[name]
         found[str(parameter.name)] = _value(where, value, parameter, experiment, out)
     return found

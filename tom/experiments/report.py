@@ -3,7 +3,7 @@
 import importlib.metadata
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from otherminds.tom.experiments.compare import (
     heard_lexicon,
     hint_ranks,
 )
+from otherminds.tom.experiments.config import flattened
 from otherminds.tom.experiments.csv_files import write_csv, write_scores
 from otherminds.tom.experiments.cube import COLUMNS, LITTLE, Cell, cells, csv_rows, grids, kinds
 from otherminds.tom.experiments.decrypto import plots as game_plots
@@ -129,17 +130,16 @@ def write_report(
 
 
 def write_games(
-    folder: Path, games: Games, vocabulary: Vocabulary, outcomes: Sequence[Outcome], *, logs: Sequence[Path]
+    folder: Path, games: Games, outcomes: Sequence[Outcome], tags: Tags, *, logs: Sequence[Path]
 ) -> list[Path]:
     """Writes what needs no mind beside: transcripts.html, the figures of outcomes and tables, cube.csv.
 
-    Arguments, what is returned and raised as in `write_report`.
+    tags: of `error_tags`.   Other arguments, what is returned and raised as in `write_report`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tables = cells(games)
     figures = _draw_games(folder, outcomes, tables)
     write_csv(folder / "cube.csv", COLUMNS, csv_rows(tables))
-    tags = error_tags(games, vocabulary, heard_lexicon(vocabulary, games))
     return [_write_transcripts(folder, games, _lines_of(logs), tags), *figures.values(), folder / "cube.csv"]
 
 
@@ -273,15 +273,12 @@ def _beliefs(followed: Followed | None) -> list[dict[str, Any]]:
 
 
 def _run(begun: journal.RunBegun) -> dict[str, Any]:
-    def flat(settings: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
-        for name, value in settings.items():
-            if isinstance(value, Mapping):
-                yield from flat(value, f"{prefix}{name}.")
-            elif value is not None:
-                many = isinstance(value, list | tuple)
-                yield prefix + name, ", ".join(map(str, value)) if many else json.dumps(value).strip('"')
-
-    return {"line": begun, "settings": list(flat(begun.config)), "versions": begun.versions}
+    settings = [
+        (name, ", ".join(map(str, value)) if isinstance(value, list | tuple) else json.dumps(value).strip('"'))
+        for name, value in flattened(begun.config).items()
+        if value is not None
+    ]
+    return {"line": begun, "settings": settings, "versions": begun.versions}
 
 
 def _transcripts(games: Games, lines: Lines, tags: Tags) -> list[dict[str, Any]]:

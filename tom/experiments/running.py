@@ -24,7 +24,7 @@ import jax
 
 from otherminds.tom.agents.base import Attempt, Decision
 from otherminds.tom.experiments import journal
-from otherminds.tom.experiments.config import ConfigError
+from otherminds.tom.experiments.config import ConfigError, flattened
 from otherminds.tom.experiments.logs import Log, LogRules, read_log
 from otherminds.tom.llm.accounts import Account, LimitReached, Limits, Usage
 from otherminds.tom.llm.client import Client, GenerationSettings, ModelError, open_client
@@ -109,20 +109,12 @@ def _differences(
 ) -> str:
     """In which settings a log is another run's; empty where it is this one."""
     try:
-        there, here = _flat(settings_of(begun)), _flat(settings)
+        there, here = flattened(settings_of(begun)), flattened(settings)
     except (ConfigError, TypeError) as error:
         return f"its settings are not those of this version: {error}"
     other = [name for name in {**there, **here} if there.get(name) != here.get(name)]
     told = [f"{name} {_told(there.get(name))} there, {_told(here.get(name))} here" for name in other]
     return "; ".join(told[:NAMED]) + f"; and {len(told) - NAMED} more" * (len(told) > NAMED)
-
-
-def _flat(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
-    """Settings with those inside others by the names of both."""
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        found |= _flat(value, f"{within}{name}.") if isinstance(value, Mapping) else {f"{within}{name}": value}
-    return found
 
 
 def _told(value: Any) -> str:

@@ -139,12 +139,12 @@ def report_games(logs: Sequence[Path], vocabulary: Vocabulary, folder: Path) -> 
     """Prints and writes how the games of some logs went, without asking any mind."""
     games = read_games(logs, vocabulary)
     lexicon = comparison.heard_lexicon(vocabulary, games)
-    outcomes = comparison.outcomes(games)
+    outcomes, tags = comparison.outcomes(games), error_tags(games, vocabulary, lexicon)
     print_outcomes(outcomes)
     print_nearness(comparison.nearness(games, lexicon))
     print_kinds(kinds(games))
-    print_tags(tag_counts(games, error_tags(games, vocabulary, lexicon)))
-    for path in write_games(folder, games, vocabulary, outcomes, logs=logs):
+    print_tags(tag_counts(games, tags))
+    for path in write_games(folder, games, outcomes, tags, logs=logs):
         click.echo(f"wrote {path}")
 
 

@@ -76,7 +76,7 @@ def print_profiles(profiled: Sequence[Profile], privileges: Sequence[Privilege])
         "shortest range of the grid that holds 95%; a range that ends at the grid's edge",
         "goes on beyond it. nats: a decision, at the mode. evidence: nats, of all decisions together, averaged over "
         "the grid, above a uniformly random choice; docs/decrypto.md has the models.",
-        *[f"No depth beats chance, by evidence: {', '.join(none)}."][: len(none)],
+        *[f"No depth beats chance, by evidence: {', '.join(none)}."] * bool(none),
     )
     if not privileges:
         return

@@ -285,12 +285,19 @@ def named(spec: str, role: Role) -> NamedMind:
     return NamedMind(spec, mind, lambda lexicon: params(its_meaning.of(lexicon)), its_meaning.vectors or None)
 
 
-def canonical(spec: str, role: Role) -> str:
+def canonical(spec: str, role: Role, left_out: str = "") -> str:
     """The spec with its options in order and without those at their defaults: equal for what is one mind.
 
+    left_out: an option that is not told either.
     Raises: UnknownMind as `named`.
     """
-    return _plain(spec, role)
+    name, written = _read(spec, role)
+    told = [
+        f"{option}={written[option]}"
+        for option, default in _defaults(name, role).items()
+        if option != left_out and written.get(option) not in (None, default)
+    ]
+    return f"{name}:{','.join(told)}" if told else name
 
 
 def split_option(spec: str, role: Role, option: str) -> tuple[str, Any]:
@@ -299,18 +306,7 @@ def split_option(spec: str, role: Role, option: str) -> tuple[str, Any]:
     Raises: UnknownMind as `named`.
     """
     name, written = _read(spec, role)
-    return _plain(spec, role, option), written.get(option, _defaults(name, role).get(option))
-
-
-def _plain(spec: str, role: Role, left_out: str = "") -> str:
-    name, written = _read(spec, role)
-    defaults = _defaults(name, role)
-    told = [
-        f"{option}={written[option]}"
-        for option in defaults
-        if option != left_out and written.get(option) not in (None, defaults[option])
-    ]
-    return f"{name}:{','.join(told)}" if told else name
+    return canonical(spec, role, option), written.get(option, _defaults(name, role).get(option))
 
 
 def _defaults(name: str, role: Role) -> dict[str, Any]:

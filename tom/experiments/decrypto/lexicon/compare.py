@@ -169,7 +169,7 @@ def encoder_log_p(
     of_words = association[there][first]  # [P, 4]
     slots = np.array(CODES)[codes]  # [N, 3]
     log_p = log_softmax(betas[:, None, None] * of_words.T, axis=-1)  # [B, 4, P]
-    place = np.searchsorted(words, np.maximum(said, words.min(initial=0)))
+    place = np.searchsorted(words, np.maximum(said, 0))
     made = log_p[:, slots, np.minimum(place, len(words) - 1)].sum(-1).T  # [N, B]
     answered = (said >= 0).all(-1)
     return lapsed(np.where(answered[:, None], made, -np.inf), np.array(len(words) ** LENGTH), lapse)
