@@ -206,7 +206,7 @@ def compare(
         even = -np.log(first.set_size)
         policy = None if first.log_policy is None else np.full_like(first.log_policy, -np.log(len(CODES)))
         shadows[role, UNIFORM] = Shadow(even, even, first.set_size, policy)
-        for agent in dict.fromkeys(agents[role] for agents in games.agents):
+        for agent in games.players(role):
             of_agent = [_row(games, role, agent, spec, shadows[role, spec], lapse) for spec in (*minds[role], UNIFORM)]
             scored = [row.log_score for row in of_agent if row.decisions > row.failed]
             rows += [Row(**{**vars(row), "best": bool(scored) and row.log_score == max(scored)}) for row in of_agent]
@@ -214,9 +214,12 @@ def compare(
 
 
 def decided(games: Games, role: Role, agent: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """[G, T] masks of an agent's decisions in a role: answered and scored, failed, about an unknown hint."""
+    """[G, T] masks of an agent's decisions in a role: answered and scored, failed, about an unknown hint.
+
+    What a replay takes from its recording is nobody's decision there: it would count once for every replay.
+    """
     arrays = games.arrays
-    seated = np.array([agents[role] == agent for agents in games.agents])
+    seated = games.seated(role, agent)
     played = np.arange(arrays.codes.shape[1]) < arrays.turns[:, None]
     unknown = np.isin(arrays.hints, list(games.unknown)).all(-1)  # no word that a mind knows
     spoken = (arrays.hints >= 0).all(-1)
@@ -363,9 +366,8 @@ def nearness(games: Games, lexicon: Lexicon) -> list[Nearness]:
     ranks = hint_ranks(games, lexicon)
     played = np.arange(games.arrays.codes.shape[1]) < games.arrays.turns[:, None]
     rows = []
-    for agent in dict.fromkeys(agents[Role.ENCODER] for agents in games.agents):
-        seated = np.array([agents[Role.ENCODER] == agent for agents in games.agents])
-        own = ranks[played & seated[:, None]].ravel()
+    for agent in games.players(Role.ENCODER):
+        own = ranks[played & games.seated(Role.ENCODER, agent)[:, None]].ravel()
         given = own[own > 0]
         rows.append(
             Nearness(

@@ -141,11 +141,12 @@ def tag_counts(games: Games, tags: Tags) -> list[TagCount]:
     spoken = (games.arrays.hints >= 0).all(-1)
     rows = []
     for role in Role:
-        for agent in dict.fromkeys(agents[role] for agents in games.agents):
+        for agent in games.players(role):
+            seated = games.seated(role, agent)
             own = [
                 found
                 for (g, turn, who), found in tags.items()
-                if who == role and games.agents[g][role] == agent and (role == Role.ENCODER or spoken[g, turn])
+                if who == role and seated[g] and (role == Role.ENCODER or spoken[g, turn])
             ]
             counts = {tag: sum(tag in found for found in own) for tag in TAGS_OF[role]}
             rows.append(TagCount(role.name.lower(), agent, len(own), counts))

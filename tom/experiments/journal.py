@@ -50,7 +50,7 @@ class RunBegun(Line):
 class GameBegun(Line):
     """A game is dealt. Its id says which table and seed and episode it is; the key gives the same game again."""
 
-    of_some_games: ClassVar[frozenset[str]] = frozenset({"keywords", "codes", "deal"})
+    of_some_games: ClassVar[frozenset[str]] = frozenset({"keywords", "codes", "deal", "recorded"})
     event: Literal["game_begun"] = "game_begun"
     game_id: str
     agents: dict[str, str]  # role: agent
@@ -59,6 +59,7 @@ class GameBegun(Line):
     keywords: list[str] | None = None  # Decrypto
     codes: list[str] | None = None  # Decrypto: "3-1-2", one for every turn that could be played
     deal: dict[str, Any] | None = None  # other games: what was dealt
+    recorded: list[str] | None = None  # replays: the roles whose decisions are the recording's
 
 
 class Attempt(BaseModel):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from otherminds.games.decrypto.rules import CODES, LENGTH, SLOTS, Ending, Role, code_text
 from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
@@ -92,6 +92,17 @@ class Games:
     words: Words
     unknown: set[int]  # rows of words without a vector
     begun: list[journal.RunBegun]
+    recorded: Bool[np.ndarray, "G 3"]  # by role: a replay's seat that does what was recorded, and decides nothing
+
+    def players(self, role: Role) -> list[str]:
+        """Who decides in a role in some game, in the order of the games."""
+        return list(
+            dict.fromkeys(agents[role] for agents, own in zip(self.agents, self.recorded, strict=True) if not own[role])
+        )
+
+    def seated(self, role: Role, agent: str) -> Bool[np.ndarray, " G"]:
+        """The games in which an agent decides in a role."""
+        return np.array([agents[role] == agent for agents in self.agents]) & ~self.recorded[:, role]
 
 
 def read_games(paths: Iterable[Path], vocabulary: Vocabulary) -> Games:
@@ -161,4 +172,5 @@ def read_games(paths: Iterable[Path], vocabulary: Vocabulary) -> Games:
         words=words,
         unknown={words.row(text) for text in heard if hint_vector(vocabulary, text) is None},
         begun=[log.begun for log in read.values() if log.begun],
+        recorded=np.array([[role.name.lower() in (deals[game_id].recorded or ()) for role in Role] for game_id in ids]),
     )

@@ -93,6 +93,7 @@ def write_report(
         version=importlib.metadata.version("otherminds"),
         total=len(games.ids),
         unfinished=sum(ending is None for ending in games.endings),
+        recorded=bool(games.recorded.any()),
         seeds=sorted(set(games.seeds)),
         turns=int(games.arrays.turns.sum()),
         lapse=lapse,
@@ -182,7 +183,8 @@ def _draw(
         return figures[name]
 
     plots.mind_heat_maps(rows, path("minds"))
-    plots.hint_nearness(ranks_by_encoder(games, lexicon), path("nearness"))
+    if ranks := ranks_by_encoder(games, lexicon):
+        plots.hint_nearness(ranks, path("nearness"))
     if followed is not None:
         game_plots.belief_trajectory(followed.trajectory, path("belief"))
     return figures
@@ -207,10 +209,7 @@ def _roles(games: Games, rows: Sequence[Row], shadows: Shadows, lapse: float) ->
     return [
         (
             role.name.lower(),
-            [
-                verdict(games, rows, shadows, role, agent, lapse)
-                for agent in dict.fromkeys(agents[role] for agents in games.agents)
-            ],
+            [verdict(games, rows, shadows, role, agent, lapse) for agent in games.players(role)],
         )
         for role in Role
     ]
@@ -221,9 +220,8 @@ def ranks_by_encoder(games: Games, lexicon: Lexicon) -> dict[str, Int[np.ndarray
     ranks, arrays = hint_ranks(games, lexicon), games.arrays
     played = np.arange(arrays.codes.shape[1]) < arrays.turns[:, None]
     by_encoder = {}
-    for agent in dict.fromkeys(agents[Role.ENCODER] for agents in games.agents):
-        seated = np.array([agents[Role.ENCODER] == agent for agents in games.agents])
-        own = ranks[played & seated[:, None]].ravel()
+    for agent in games.players(Role.ENCODER):
+        own = ranks[played & games.seated(Role.ENCODER, agent)[:, None]].ravel()
         by_encoder[agent] = own[own > 0]
     return by_encoder
 
@@ -295,10 +293,11 @@ def _transcripts(games: Games, lines: Lines, tags: Tags) -> list[dict[str, Any]]
 def write_decisions(path: Path, games: Games, shadows: Shadows, tags: Tags) -> None:
     """Every decision of the finished turns as CSV.
 
-    status: "scored", "failed" (no answer), "unknown hint" (no mind knows a hint of this turn) or "no hints" (there was
-    nothing to guess from); the last two are not in the scores. log_p: [a column for each mind], without a lapse,
-    nats: -inf for what it found impossible and for a failed answer, empty where the decision is not scored or the
-    mind is none of this role. set_size: how many actions the uniform choice is over. error_tags: see `error_tags`.
+    status: "scored", "failed" (no answer), "unknown hint" (no mind knows a hint of this turn), "no hints" (there was
+    nothing to guess from) or "recorded" (a replay took it from its recording); the last three are not in the scores.
+    log_p: [a column for each mind], without a lapse, nats: -inf for what it found impossible and for a failed answer,
+    empty where the decision is not scored or the mind is none of this role. set_size: how many actions the uniform
+    choice is over. error_tags: see `error_tags`.
     """
     minds = list(dict.fromkeys(spec for _, spec in shadows))
     head = ["game", "turn", "role", "agent", "code", "action", "failed", "status", "unknown_words", "set_size"]
@@ -308,7 +307,7 @@ def write_decisions(path: Path, games: Games, shadows: Shadows, tags: Tags) -> N
 
 def _decisions(games: Games, shadows: Shadows, minds: Sequence[str], tags: Tags) -> Iterable[list[Any]]:
     arrays, texts = games.arrays, games.words.texts
-    masks = {(role, agents[role]): decided(games, role, agents[role]) for agents in set(games.agents) for role in Role}
+    masks = {(role, agent): decided(games, role, agent) for role in Role for agent in games.players(role)}
     for g, t in zip(*np.nonzero(np.arange(arrays.codes.shape[1]) < arrays.turns[:, None]), strict=True):
         hints = arrays.hints[g, t]
         said = [texts[row] for row in hints] if (hints >= 0).all() else None
@@ -316,12 +315,14 @@ def _decisions(games: Games, shadows: Shadows, minds: Sequence[str], tags: Tags)
         guesses = {Role.DECODER: arrays.decoder_guesses[g, t], Role.INTERCEPTOR: arrays.interceptor_guesses[g, t]}
         for role in Role:
             agent = games.agents[g][role]
-            scored, failed, about_unknown = (mask[g, t] for mask in masks[role, agent])
+            recorded = bool(games.recorded[g, role])
+            scored, failed, about_unknown = (False,) * 3 if recorded else (mask[g, t] for mask in masks[role, agent])
             if role == Role.ENCODER:
                 action = ", ".join(said) if said else ""
             else:
                 action = code_text(int(guesses[role])) if guesses[role] >= 0 else ""
-            status = "scored" if scored else "failed" if failed else "unknown hint" if about_unknown else "no hints"
+            named = {"recorded": recorded, "scored": scored, "failed": failed, "unknown hint": about_unknown}
+            status = next((name for name, holds in named.items() if holds), "no hints")
             log_ps = []
             for spec in minds:
                 shadow = shadows.get((role, spec))

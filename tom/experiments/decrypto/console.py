@@ -117,6 +117,8 @@ def report(
         print(json.dumps(no_nan(content), indent=1))
     else:
         print_outcomes(tables)
+        if games.recorded.any():
+            click.echo("\nWhat the replay took from its recording is compared in the recording's own log alone.")
         print_scores(rows, lapse, settings)
         print_stated(calibrated, diverged, lapse)
         print_nearness(near)
@@ -152,7 +154,7 @@ def with_own_minds(minds: dict[Role, Sequence[str]], games: Games) -> dict[Role,
     """The minds joined with those that sat at the tables, so that each is compared with itself too; each mind once."""
     joined: dict[Role, dict[str, str]] = {role: {} for role in Role}
     for role, found in joined.items():
-        own = (agents[role] for agents in games.agents if is_mind(agents[role], role))
+        own = (agent for agent in games.players(role) if is_mind(agent, role))
         for spec in (*minds[role], *own):
             found.setdefault(canonical(spec, role), spec)
     return {role: list(found.values()) for role, found in joined.items()}
@@ -193,7 +195,9 @@ def print_scores(rows: Sequence[Row], lapse: float, settings: Alternatives) -> N
 
 
 def print_nearness(rows: Sequence[Nearness]) -> None:
-    """How near hints are to their keywords."""
+    """How near hints are to their keywords; nothing where nobody gave any."""
+    if not rows:
+        return
     table = table_of("encoder", "known\nhints", "unknown\nor none", "median\nrank", "within\n16", "within\n200")
     for row in rows:
         table.add_row(

@@ -223,11 +223,11 @@ def profile(
     profiles, privileges = [], []
     for role in Role:
         found = [family_scores(games, lexicon, f, role, lapse, settings, on_shadow) for f in FAMILIES[role]]
-        for agent in dict.fromkeys(agents[role] for agents in games.agents):
+        for agent in games.players(role):
             profiles += _profiles(games, role, agent, found, lapse)
         if role == Role.ENCODER:
             informed = family_scores(games, lexicon, INFORMED, role, lapse, settings, on_shadow)
-            for agent in dict.fromkeys(agents[role] for agents in games.agents):
+            for agent in games.players(role):
                 privileges += _privilege(games, agent, found[INFORMED.depth], informed)
     return profiles, privileges
 

@@ -223,7 +223,9 @@ class _Table:
             return session.past.over[game_id].failed_answers
         deal, made = self.recorded.deals[planned.recorded], self.recorded.decisions[planned.recorded]
         agents = deal.agents | {planned.role.name.lower(): planned.agent}
-        begin_game(session, deal.model_copy(update={"game_id": game_id, "agents": agents}), "keywords, codes or seats")
+        others = [role.name.lower() for role in Role if role != planned.role]
+        begun = deal.model_copy(update={"game_id": game_id, "agents": agents, "recorded": others})
+        begin_game(session, begun, "keywords, codes or seats")
         codes = [CODE_INDEX[code] for code in deal.codes or ()]
         recorded = len(turns_played(deal, made))
         game = _game(len(self.vocabulary.keywords), len(codes), recorded, self.settings.to_the_end)

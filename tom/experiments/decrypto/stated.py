@@ -107,7 +107,7 @@ def calibrations(games: Games, stated: Stated, lapse: float) -> tuple[list[Calib
     rows, bins = [], []
     for role in GUESSERS:
         guesses = games.arrays.decoder_guesses if role == Role.DECODER else games.arrays.interceptor_guesses
-        for agent in dict.fromkeys(agents[role] for agents in games.agents):
+        for agent in games.players(role):
             there, missing, _ = _asked(games, stated, role, agent)
             if not there.any():
                 continue
@@ -155,7 +155,7 @@ def divergences(
         minds = {
             spec: shadow for (who, spec), shadow in shadows.items() if who == role and shadow.log_policy is not None
         }
-        for agent in dict.fromkeys(agents[role] for agents in games.agents):
+        for agent in games.players(role):
             _, _, there = _asked(games, stated, role, agent)
             if not there.any():
                 continue

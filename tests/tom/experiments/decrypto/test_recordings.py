@@ -1,6 +1,7 @@
 """The published human games as a log, and again with the baselines in a seat."""
 
 import asyncio
+import csv
 import json
 
 import numpy as np
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 from otherminds.games.decrypto.rules import Role
 from otherminds.games.decrypto.vocabulary import make
 from otherminds.tom import cli
-from otherminds.tom.experiments.compare import outcomes
+from otherminds.tom.experiments.compare import compare, outcomes
 from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.csv_rows import RecordingError
 from otherminds.tom.experiments.decrypto.recordings import import_decrypto, read_games
@@ -54,6 +55,11 @@ def replayed(imported, reference_words, tmp_path_factory):
     replaced = replaced_by([(Role.DECODER, ["baseline"]), (Role.INTERCEPTOR, ["baseline"])])
     asyncio.run(replay(imported.log, reference_words, log, ReplaySettings(replaced)))
     return log
+
+
+def csv_of(path):
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def same(summary, expected):
@@ -107,6 +113,19 @@ def test_the_baseline_in_a_seat_fares_as_published(replayed, published):
         games = [game for game in log.over if f"/ {role} " in game]
         assert game_by_game(log, games) == published[name]["per_game"]
     assert "20 of 20 games over" in validate_log(replayed)
+
+
+def test_recorded_players_decide_nothing_in_a_replay(replayed, reference_words):
+    """Their decisions are the recording's, and would count once for every replay."""
+    games = log_games([replayed], reference_words)
+    assert [games.players(role) for role in Role] == [[], ["baseline"], ["baseline"]]
+    assert games.seated(Role.DECODER, "baseline").sum() == games.seated(Role.INTERCEPTOR, "baseline").sum() == 10
+    assert not games.seated(Role.ENCODER, "human-encoder").any()
+    rows, _ = compare(games, reference_words, {role: ["baseline"] for role in Role})
+    assert {(row.role, row.agent) for row in rows} == {("decoder", "baseline"), ("interceptor", "baseline")}
+    turns = dict(zip(games.ids, games.arrays.turns, strict=True))
+    for row in rows:
+        assert row.decisions + row.unknown == sum(n for name, n in turns.items() if f"/ {row.role} " in name)
 
 
 def test_a_replay_goes_on_where_it_was_stopped(imported, replayed, reference_words, tmp_path):
@@ -205,5 +224,10 @@ def test_the_commands(tiny_files, tiny, tmp_path):
     assert "Replayed" in done.output and "D baseline" in done.output
     done = run.invoke(cli.main, ["replay", "decrypto", log, "--decoder", "baseline", "--json", *words])
     assert json.loads(done.stdout)["replayed"][0]["agents"][1] == "baseline"
+    minds = [part for role in Role for part in ("--minds", f"{role.name}=baseline")]
+    done = run.invoke(cli.main, ["compare", str(tmp_path / "human/replay/log.jsonl"), *minds, *words])
+    assert done.exit_code == 0 and "compared in the recording's own log alone" in done.output, done.output
+    statuses = {(row["role"], row["status"]) for row in csv_of(tmp_path / "human/replay/decisions.csv")}
+    assert statuses == {("encoder", "recorded"), ("decoder", "scored"), ("interceptor", "recorded")}
     done = run.invoke(cli.main, ["replay", "decrypto", log, *words])
     assert done.exit_code == 2 and "nobody is replaced" in done.output

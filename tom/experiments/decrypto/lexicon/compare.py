@@ -91,7 +91,7 @@ def compare_meanings(
         own = own_associations(games, said, table)
         some |= bool(np.isfinite(own).any())
         for role in (Role.DECODER, Role.ENCODER):
-            for agent in dict.fromkeys(agents[role] for agents in games.agents):
+            for agent in games.players(role):
                 rows.append(_row(games, role, agent, whose, method, shared, own, lapse))
     if not some:
         raise JournalError("no hint of these games was elicited; elicit their lexicon: otherminds elicit lexicon LOG")
@@ -195,7 +195,7 @@ def _row(
 ) -> OwnMeaning:
     arrays = games.arrays
     turns = np.arange(arrays.codes.shape[1])
-    seated = np.array([agents[role] == agent for agents in games.agents])
+    seated = games.seated(role, agent)
     spoken = (arrays.hints >= 0).all(-1)
     asked = (turns < arrays.turns[:, None]) & seated[:, None] & (spoken | (role == Role.ENCODER))
     elicited, known = (np.isfinite(each).all((-1, -2)) for each in (own, shared))
