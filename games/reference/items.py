@@ -99,6 +99,27 @@ def truths(
     return truth, has_word, has_object
 
 
+def rearranged(item: Item, objects: Sequence[int], words: Sequence[int]) -> Item:
+    """The same item with its objects and words in another order. objects, words: the old place of each, by new place.
+
+    Raises: ValueError for what is no order.
+    """
+    for what, order, size in (("objects", objects, len(item.objects)), ("words", words, len(item.words))):
+        if sorted(order) != list(range(size)):
+            raise ValueError(f"item {item.name!r}: {what} in the order {list(order)}: each of 0 to {size - 1}, once")
+    return Item(
+        objects=tuple(item.objects[place] for place in objects),
+        words=tuple(item.words[place] for place in words),
+        target=list(objects).index(item.target),
+        heard=list(words).index(item.heard),
+        referent=list(objects).index(item.referent),
+        word_kinds=tuple(item.word_kinds[place] for place in words) if item.word_kinds else (),
+        object_kinds=tuple(item.object_kinds[place] for place in objects) if item.object_kinds else (),
+        texts=tuple(item.texts[place] for place in objects),
+        name=item.name,
+    )
+
+
 def simple_implicature(
     random: np.random.Generator, features: Mapping[str, Sequence[str]] = FEATURES, name: str = ""
 ) -> Item:

@@ -23,28 +23,66 @@ KEYS = {Role.SPEAKER: "word", Role.LISTENER: "object"}
 LONGEST = 200  # characters of an answer that are looked at
 
 
+THINK = "Before that, think briefly; then write ANSWER: and the JSON on the last line."
+QUESTIONS = {
+    Role.SPEAKER: "Which word do you say?",
+    Role.LISTENER: "Which object does your partner mean?",
+}
+"""What is asked where the options are listed behind the question, and not answered with their own words."""
+
+
 def turn_text(observation: Observation, items: Sequence[Item]) -> str:
     """The objects, the words, and what this role knows beside them."""
-    item = items[int(observation.item)]
-    lines = ["Objects:", *(f"{number}. {text}" for number, text in enumerate(item.texts, 1))]
+    role = Role(int(observation.role))
+    known = int(observation.target if role == Role.SPEAKER else observation.word)
+    return situation(items[int(observation.item)], role, known)
+
+
+def situation(item: Item, role: Role, known: int, numbered: bool = True) -> str:
+    """The objects, the words, and what a role knows beside them.
+
+    known: place of the object that the speaker means, or of the word that the listener heard, -1 for none.
+    numbered: whether the objects have numbers, by which they can be named.
+    """
+    marks = [f"{number}." if numbered else "-" for number in range(1, len(item.texts) + 1)]
+    lines = ["Objects:", *(f"{mark} {text}" for mark, text in zip(marks, item.texts, strict=True))]
     lines.append("Words: " + ", ".join(item.words))
-    if int(observation.role) == Role.SPEAKER:
-        lines.append(f"The object that you mean: {item.texts[int(observation.target)]}")
+    if role == Role.SPEAKER:
+        lines.append(f"The object that you mean: {item.texts[known]}")
     else:
-        word = int(observation.word)
-        said = f": {json.dumps(item.words[word])}" if word >= 0 else " nothing."
+        said = f": {json.dumps(item.words[known])}" if known >= 0 else " nothing."
         lines.append(f"Your partner said{said}")
     return "\n".join(lines)
 
 
 def messages(observation: Observation, items: Sequence[Item]) -> list[dict[str, str]]:
     """The decision as a chat: the rules as system message; objects, words, role and request as user message."""
-    role = Role(int(observation.role))
-    request = f"Answer with JSON only: {FORMS[role]}"
-    return [
-        {"role": "system", "content": RULES},
-        {"role": "user", "content": "\n".join([turn_text(observation, items), ROLES[role], request])},
-    ]
+    return _chat(turn_text(observation, items), *_request(Role(int(observation.role))))
+
+
+def question(item: Item, role: Role, think: bool = False) -> list[dict[str, str]]:
+    """A role's question about an item as a chat, in which the answer is a word or an object itself.
+
+    think: ask for thoughts first.
+    """
+    return _chat(situation(item, role, _known(item, role)), *_request(role), *[THINK] * think)
+
+
+def listed_question(item: Item, role: Role) -> list[dict[str, str]]:
+    """The same without the form of the answer: the list of the options, and how to answer, are to be put behind it."""
+    return _chat(situation(item, role, _known(item, role), numbered=False), ROLES[role], QUESTIONS[role])
+
+
+def _known(item: Item, role: Role) -> int:
+    return item.target if role == Role.SPEAKER else item.heard
+
+
+def _request(role: Role) -> tuple[str, str]:
+    return ROLES[role], f"Answer with JSON only: {FORMS[role]}"
+
+
+def _chat(*parts: str) -> list[dict[str, str]]:
+    return [{"role": "system", "content": RULES}, {"role": "user", "content": "\n".join(parts)}]
 
 
 def answer_schema(item: Item, role: int) -> dict[str, Any]:

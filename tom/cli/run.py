@@ -238,3 +238,71 @@ def run_colored_trails(**options: Any) -> None:
 
         failed = console_run.run_colored_trails(generation=generation(options), **options)
     sys.exit(1 if failed else 0)
+
+
+@run.command("reference")
+@click.option(
+    "--model",
+    multiple=True,
+    help="Whom to ask, provider/name. Repeatable.  [default: local/smollm2 where it is installed]",
+)
+@click.option("--base-url", help="OpenAI-compatible server to ask instead of the provider's own.")
+@click.option(
+    "--role",
+    type=click.Choice(["speaker", "listener", "both"]),
+    default="both",
+    show_default=True,
+    help="Say a word for an object, find the object of a word, or each.",
+)
+@click.option(
+    "--set",
+    "item_set",
+    type=click.Choice(["simple-implicature", "unnamed-simple", "unnamed-complex", "random"]),
+    help="How items are drawn (docs/reference.md).  [default: simple-implicature]",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(),
+    metavar="LOG|CSV",
+    help="Ask what was asked in a log of reference games, or about the items of a CSV file, instead.",
+)
+@click.option("--items", type=int, help="How many items, from the first.  [default: 10; with --from all]")
+@click.option(
+    "--samples",
+    default=1,
+    show_default=True,
+    help="How often every question is asked, each time in another order; with as many as there are options, each "
+    "stands once in every place.",
+)
+@click.option(
+    "--elicitation",
+    default="choice",
+    show_default=True,
+    help="Comma-separated: choice (the word or object itself), logprobs, stated (probabilities), sampling (a letter).",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Of items, orders and sampling.",
+)
+@asking("question")
+@comparison
+@click.option("--out", type=click.Path(), help="Folder of log and report.  [default: runs/reference-<settings>]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def run_reference(**options: Any) -> None:
+    """Reference games: a language model as speaker and as listener, on the items that people saw.
+
+    Every question is asked by itself, with objects and words in an order of its own; a liking for a place in the list
+    is reported. The log is one of reference games: `otherminds compare PEOPLE/log.jsonl MODEL/log.jsonl` puts people
+    and models beside the same minds.
+
+    The same command goes on where an earlier call was stopped. Exit code 1: an answer failed.
+    """
+    with one_line_errors("stopped; the same command goes on where it stopped"):
+        from otherminds.tom.experiments.reference import run_console
+
+        failed = run_console.run_reference(generation=generation(options), **options)
+    sys.exit(1 if failed else 0)

@@ -210,6 +210,34 @@ def _no_answer(client: Client, answer: Answer) -> str:
     )
 
 
+def log_probabilities(found: Distribution) -> tuple[float, ...]:
+    """log p of the options as shown, nats, normalised.
+
+    found: of `by_logprobs`, with probabilities. An option that is not among the likeliest tokens that the server lists
+    is at most as probable as the last of them: it is given that bound.
+    Raises: ValueError where the list has fewer tokens than there are options and so bounds nothing, or a token of
+        probability 0.
+    """
+    masses = [p * (1 - (found.missing or 0.0)) for p in found.probabilities or ()]
+    if found.unseen:
+        listed = found.attempts[-1].logprobs or ()
+        place = next((place for place in listed if place[0][0].strip()), listed[0] if listed else ())
+        if len(place) < len(found.options):
+            raise ValueError(f"the server lists {len(place)} tokens, {', '.join(found.unseen)} not among them")
+        bound = math.exp(min(log_p for _, log_p in place))
+        masses = [bound if option in found.unseen else mass for option, mass in zip(found.options, masses, strict=True)]
+    if min(masses) <= 0:
+        raise ValueError("an option's token has probability 0, which has no logarithm")
+    return log_normalised([math.log(mass) for mass in masses])
+
+
+def log_normalised(log_p: Sequence[float]) -> tuple[float, ...]:
+    """Finite log-probabilities less what makes them sum to 1."""
+    highest = max(log_p)
+    total = highest + math.log(math.fsum(math.exp(value - highest) for value in log_p))
+    return tuple(value - total for value in log_p)
+
+
 async def by_sampling(
     client: Client,
     messages: Sequence[Mapping[str, str]],

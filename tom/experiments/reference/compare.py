@@ -18,7 +18,17 @@ from otherminds.games.protocol import NO_ANSWER
 from otherminds.games.reference.rules import Observation, Role, View
 from otherminds.inference.grid import PRIOR, Posterior, Prior, posterior
 from otherminds.tom.experiments.compare import LAPSE, UNIFORM, Row, lapsed
+from otherminds.tom.experiments.model_agents import is_model
+from otherminds.tom.experiments.reference.places import PlaceBias, place_biases
 from otherminds.tom.experiments.reference.records import CONDITIONS, Answers, Questions
+from otherminds.tom.experiments.reference.stated import (
+    Calibration,
+    Divergence,
+    Prediction,
+    calibrations,
+    divergences,
+    predictions_of_others,
+)
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.reference.registry import NamedMind, named
 from otherminds.tom.minds.reference.stated import StatedParams, stated
@@ -66,9 +76,13 @@ class Comparison(NamedTuple):
 
     rows: list[Row]  # every agent under every mind, all with one lapse
     fits: list[Fit]  # of minds to every agent with an answer that did not fail
-    models: list[Fit]  # of language models to every agent who states no probabilities
+    models: list[Fit]  # of language models to people
     points: list[Point]  # of the fits that a picture is drawn of
     log_policies: dict[tuple[Role, str], Float[np.ndarray, "Q K"]]  # of minds as they are named, without a lapse
+    divergences: list[Divergence]  # of who states probabilities, from minds
+    calibrations: list[Calibration]  # of who states probabilities
+    predictions: list[Prediction]  # of who states none, by who does
+    places: list[PlaceBias]  # of whoever was shown the options in a known order
 
 
 def policies(mind: Mind, params: Any, questions: Questions) -> Float[np.ndarray, "Q K"]:
@@ -148,7 +162,7 @@ def compare(
     join: str = "sum",
     on_fit: Callable[[], None] | None = None,
 ) -> Comparison:
-    """Sets agents beside minds, and language models beside the agents who state no probabilities (people).
+    """Sets agents beside minds, and language models beside people: agents who state nothing and are no provider/name.
 
     minds: by role, as they are written or `NamedMind`s of one's own; DEFAULT_MINDS where a role has none. A uniform
         mind is always among them.
@@ -190,21 +204,39 @@ def compare(
                     points += _points(agent, model, fits[-1])
                     drawn = True
                 done()
-        for person in (agent for agent in own if agent.log_scores is None and agent.answered.any()):
+        for person in filter(_is_person, own):
             for scorer in (agent for agent in own if agent.log_scores is not None):
                 made, drawn = _fits_of_model(person, scorer, prior, join, done)
                 models += made
                 points += drawn
-    return Comparison(rows, fits, models, points, log_policies)
+    return Comparison(
+        rows,
+        fits,
+        models,
+        points,
+        log_policies,
+        divergences(agents, log_policies, lapse),
+        calibrations(agents, lapse),
+        predictions_of_others(agents, lapse),
+        place_biases(agents),
+    )
 
 
 def fits_to_make(agents: Sequence[Answers], minds: Mapping[Role, Sequence[str | NamedMind]] | None) -> int:
     """How many fits `compare` makes at most."""
     wanted, count = chosen_minds(minds), 0
     for role in Role:
-        own = [a.log_scores is not None for a in agents if a.questions.role == role and a.answered.any()]
-        count += len(own) * len(_fitted_once(wanted[role])) + own.count(False) * own.count(True) * len(METHODS)
+        own = [agent for agent in agents if agent.questions.role == role]
+        people = sum(map(_is_person, own))
+        scorers = sum(agent.log_scores is not None for agent in own)
+        answered = sum(bool(agent.answered.any()) for agent in own)
+        count += answered * len(_fitted_once(wanted[role])) + people * scorers * len(METHODS)
     return count
+
+
+def _is_person(agent: Answers) -> bool:
+    """Whether language models' scores are to predict its answers: it states nothing, and is none of them itself."""
+    return agent.log_scores is None and not is_model(agent.agent) and bool(agent.answered.any())
 
 
 def chosen_minds(minds: Mapping[Role, Sequence[str | NamedMind]] | None) -> dict[Role, list[NamedMind]]:
@@ -356,6 +388,7 @@ def subset(questions: Questions, places: np.ndarray) -> Questions:
         options=tuple(questions.options[q] for q in places),
         observations=jax.tree.map(lambda leaf: leaf[places], questions.observations),
         actions=questions.actions[places],
+        targets=tuple(questions.targets[q] for q in places),
     )
 
 

@@ -1,7 +1,7 @@
 """What the commands print of reference games. Tables fit a terminal of 80 columns."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,23 @@ from otherminds.tom.experiments.compare import Row
 from otherminds.tom.experiments.console import LOG
 from otherminds.tom.experiments.defaults import split_agents
 from otherminds.tom.experiments.progress import progress_bar, slow_progress
-from otherminds.tom.experiments.reference.compare import DEFAULT_MINDS, JOINS, Fit, chosen_minds, compare, fits_to_make
+from otherminds.tom.experiments.reference.compare import (
+    DEFAULT_MINDS,
+    JOINS,
+    Fit,
+    chosen_minds,
+    compare,
+    fits_to_make,
+)
 from otherminds.tom.experiments.reference.recordings import import_reference
 from otherminds.tom.experiments.reference.records import CONDITIONS, Answers, read_answers
 from otherminds.tom.experiments.reference.report import flattened, write_report
+from otherminds.tom.experiments.reference.stated_console import print_places, print_stated
 from otherminds.tom.experiments.scores import ruled_out_note, scores_table
 from otherminds.tom.experiments.tables import no_nan, number, show, table_of
+
+STATED = ("divergences", "calibrations", "predictions", "places")
+"""Parts of a comparison that are of agents who state probabilities, or were shown options in a known order."""
 
 
 def import_recordings(
@@ -74,10 +85,23 @@ def compare_logs(
     for option, value in (("--keywords", keywords), ("--vectors", vectors)):
         if value is not None:
             raise ValueError(f"{option} {value}: reference games bring their own words; leave it out")
-    minds = _minds(mind_specs)
+    minds = minds_of(mind_specs)
     check_lapse(lapse)
-    join = JOINS[0] if join is None else join
     folder = report_folder(logs, out, as_json)
+    report(logs, folder, minds, lapse, join=join or JOINS[0], every_option=every_option, as_json=as_json)
+
+
+def report(
+    logs: Sequence[Path],
+    folder: Path | None,
+    minds: Mapping[Role, Sequence[str]],
+    lapse: float,
+    *,
+    join: str = JOINS[0],
+    every_option: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Compares the logs, prints the tables, and writes the report; no folder: nothing is written."""
     with slow_progress("reading lines") as advance:
         agents, begun = read_answers(logs, every_option, advance)
     with progress_bar("fitting minds and models", fits_to_make(agents, minds)) as advance:
@@ -91,6 +115,7 @@ def compare_logs(
             "scores": [_row(row) for row in comparison.rows],
             "fits": [flattened(fit) for fit in comparison.fits],
             "models": [flattened(fit) for fit in comparison.models],
+            **{name: [asdict(row) for row in getattr(comparison, name)] for name in STATED},
         }
         print(json.dumps(no_nan(content), indent=1))
     else:
@@ -113,6 +138,8 @@ def compare_logs(
         if comparison.models:
             print_fits("Language models as models of people", comparison.models, models=True)
             click.echo(f"Options of one kind count by the {join} of their probabilities.")
+        print_stated(comparison, lapse)
+        print_places(comparison.places)
     if folder is None:
         return
     with slow_progress("writing decisions") as advance:
@@ -168,7 +195,7 @@ def _kinds(agents: Sequence[Answers]) -> dict[str, Any]:
     return {agent.questions.role.name.lower(): list(agent.questions.kinds) for agent in agents}
 
 
-def _minds(specs: Sequence[str]) -> dict[Role, Sequence[str]]:
+def minds_of(specs: Sequence[str]) -> dict[Role, Sequence[str]]:
     """The minds that shadow each role, from ROLE=MIND,... options.
 
     Raises: ValueError for what is no role, and for a mind with a lapse; UnknownMind for what is no mind.

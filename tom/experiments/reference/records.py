@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from otherminds.games.protocol import NO_ANSWER
-from otherminds.games.reference.items import KINDS, Item, stands_in, truths
+from otherminds.games.reference.items import KINDS, Item, rearranged, stands_in, truths
 from otherminds.games.reference.rules import (
     Context,
     Ending,
@@ -31,10 +31,24 @@ from otherminds.tom.experiments.logs import Log, LogRules, Made
 
 CONDITIONS = {Role.SPEAKER: "production", Role.LISTENER: "interpretation"}
 """What an experiment calls the questions to each role."""
+SUBJECT, SHOWN = "subject", "shown"
+"""Fields of a deal that do not tell what is asked: of whom, and in which order."""
 
 
-def deal_json(item: Item, role: Role | None = None, subject: str | None = None) -> dict[str, Any]:
-    """What is dealt, for the log. role: who is asked, where it is one role alone; None: both play."""
+class Order(NamedTuple):
+    """The order in which an item is shown: the place of each object and word in the item, by the place shown."""
+
+    objects: tuple[int, ...]
+    words: tuple[int, ...]
+
+
+def deal_json(
+    item: Item, role: Role | None = None, subject: str | None = None, order: Order | None = None
+) -> dict[str, Any]:
+    """What is dealt, for the log. role: who is asked, where it is one role alone; None: both play.
+
+    order: in which the item is shown, where that is another than its own.
+    """
     listens = role == Role.LISTENER
     return {
         "item": item.name,
@@ -45,8 +59,30 @@ def deal_json(item: Item, role: Role | None = None, subject: str | None = None) 
         "word": item.words[item.heard] if listens else None,  # given to the listener, where nobody says it
         "word_kinds": [] if listens else list(item.word_kinds),
         "object_kinds": list(item.object_kinds) if listens else [],
-        **({} if subject is None else {"subject": subject}),
+        **({} if subject is None else {SUBJECT: subject}),
+        **({} if order is None else {SHOWN: {name: list(places) for name, places in order._asdict().items()}}),
     }
+
+
+def order_of(deal: Mapping[str, Any]) -> Order | None:
+    """The order in which a deal's item was shown; None where the deal does not say.
+
+    Raises: ValueError for what is no order of this item.
+    """
+    if SHOWN not in deal:
+        return None
+    try:
+        order = Order(*(tuple(deal[SHOWN][name]) for name in Order._fields))
+        rearranged(item_of(deal), *order)
+    except (KeyError, TypeError):
+        raise ValueError(f"shown={deal[SHOWN]!r}: it needs an order of objects, and one of words") from None
+    return order
+
+
+def shown_item(deal: Mapping[str, Any]) -> Item:
+    """The item of a deal as it was shown."""
+    order = order_of(deal)
+    return item_of(deal) if order is None else rearranged(item_of(deal), *order)
 
 
 def item_of(deal: Mapping[str, Any]) -> Item:
@@ -59,7 +95,7 @@ def item_of(deal: Mapping[str, Any]) -> Item:
 
 def _key(deal: Mapping[str, Any]) -> str:
     """The same for everybody who is asked the same."""
-    return json.dumps({name: value for name, value in deal.items() if name != "subject"}, sort_keys=True)
+    return json.dumps({name: value for name, value in deal.items() if name not in (SUBJECT, SHOWN)}, sort_keys=True)
 
 
 @lru_cache(maxsize=4096)
@@ -89,13 +125,13 @@ def _item(key: str) -> Item:
 
 
 def observed(deal: journal.GameBegun, role: Role, made: Made | None = None) -> dict[str, Any]:
-    """What a role knows at its decision, for the log. made: the decisions before it."""
-    dealt = deal.deal
+    """What a role knows at its decision, for the log, in the order shown. made: the decisions before it."""
+    dealt, shown = deal.deal, shown_item(deal.deal)
     if role == Role.SPEAKER:
         known = {"target": dealt["texts"][dealt["target"]]}
     else:
         known = {"word": made[0, Role.SPEAKER].action if "speaker" in deal.agents else dealt["word"]}
-    return known | {"objects": dealt["texts"], "words": dealt["words"]}
+    return known | {"objects": list(shown.texts), "words": list(shown.words)}
 
 
 def softmax(scores: Mapping[str, float]) -> dict[str, float]:
@@ -117,6 +153,7 @@ def _check_deal(line: journal.GameBegun) -> None:
     deal = line.deal or {}
     try:
         _check_truth(item_of(deal))
+        order_of(deal)
     except ValueError as error:
         raise ValueError(f"game {line.game_id!r}: {error}") from None
     if ("speaker" in line.agents) == (deal["word"] is not None):
@@ -164,6 +201,8 @@ def _check_decision(line: journal.Decision, deal: journal.GameBegun, made: Made)
             )
 
 
+MISSING = "missing"
+"""By which a statement tells the probability that fell on no option."""
 REFERENCE = LogRules("reference", Role, Ending, _check_deal, _check_decision)
 
 
@@ -211,6 +250,7 @@ class Questions(NamedTuple):
     options: tuple[tuple[str, ...], ...]  # [Q] of A at most
     observations: Observation  # [Q]
     actions: Bool[np.ndarray, "Q K A"]  # the options of each kind
+    targets: tuple[int, ...]  # [Q] the kind of the object that a listener was to find; -1 for words
 
 
 @dataclass(frozen=True)
@@ -225,7 +265,11 @@ class Answers:
     question: Int[np.ndarray, " D"]
     taken: Int[np.ndarray, " D"]  # kind; NO_ANSWER for a failed one
     weights: Float[np.ndarray, "D K"]  # stated probabilities, else 1 for the kind taken; all 0 for a failed answer
-    log_scores: Float[np.ndarray, "Q A"] | None  # where a language model scored options, nats; NaN: not asked
+    log_scores: Float[np.ndarray, "Q A"] | None  # of who scored options or states probabilities, nats; NaN: not asked
+    mass: Float[np.ndarray, "D A"]  # as the weights, but of every option
+    stated: Bool[np.ndarray, " D"]  # the weights are stated probabilities
+    places: Int[np.ndarray, "D A"]  # where each option was shown, 0 for the first; -1 where the log does not say
+    missing: Float[np.ndarray, " D"]  # probability that fell on no option before the rest was normalised; NaN: unknown
 
     @property
     def answered(self) -> Bool[np.ndarray, " D"]:
@@ -253,7 +297,7 @@ def read_answers(
     every_option: tell every option apart. Else options of one kind count as one (a word is the target word, the
         competitor or a distractor), except in a role in which some item names no kinds.
     on_line: called after each line that is read, for a progress bar.
-    What a language model said of the same question in several logs counts once.
+    What a language model said of the same question, in the same order, in several logs counts once.
     Raises: JournalError for what cannot be read, a game that is in two logs, a language model that scored a question
         in two ways, or logs without a decision.
     """
@@ -280,6 +324,21 @@ def read_answers(
     return [answers for role in Role if asked[role] for answers in _answers(role, asked[role], every_option)], begun
 
 
+def questions_of(path: Path) -> dict[Role, tuple[Item, ...]]:
+    """What a log of reference games asks of each role, each question once, in its order.
+
+    Raises: JournalError for what cannot be read.
+    """
+    log = read_log(path)
+    found: dict[Role, dict[str, None]] = {role: {} for role in Role}
+    for game_id, made in log.decisions.items():
+        for role in (Role[name.upper()] for name in log.deals[game_id].agents):
+            spoken = role == Role.SPEAKER or "speaker" not in log.deals[game_id].agents
+            if spoken or ((0, Role.SPEAKER) in made and made[0, Role.SPEAKER].action is not None):
+                found[role][_key(_as_heard(log.deals[game_id], made, role).deal)] = None
+    return {role: tuple(map(_item, keys)) for role, keys in found.items()}
+
+
 def _as_heard(deal: journal.GameBegun, made: Made, role: Role) -> journal.GameBegun:
     """The deal with the word that the listener heard, whoever said it."""
     if role == Role.SPEAKER or "speaker" not in deal.agents:
@@ -301,33 +360,80 @@ def _answers(
     found = []
     for agent, own in _of_each_agent(asked, keys).items():
         question = np.array([place[keys[n]] for n in own])
-        taken = np.full(len(own), NO_ANSWER)
-        weights = np.zeros((len(own), len(questions.kinds)))
-        log_scores = np.full(questions.actions.shape[::2], np.nan)
+        shape = len(own), questions.actions.shape[2]
+        taken, places = np.full(len(own), NO_ANSWER), np.full(shape, -1)
+        mass, stated = np.zeros(shape), np.zeros(len(own), bool)
+        missing = np.full(len(own), np.nan)
+        scored: dict[int, list[np.ndarray]] = {}
         for d, n in enumerate(own):
-            line, q = asked[n][1], question[d]
+            (deal, line), q = asked[n], question[d]
             index = {text: a for a, text in enumerate(questions.options[q])}
-            for text, score in (line.scores or {}).items():
-                log_scores[q, index[text]] = score
+            if SHOWN in deal.deal:
+                for shown, text in enumerate(options(shown_item(deal.deal), role)):
+                    places[d, index[text]] = shown
+            if line.scores:
+                scored.setdefault(int(q), []).append(_by_place(line.scores, index))
             if line.action is None:
                 continue
             taken[d] = kind_of[q][index[line.action]]
-            for text, p in (line.probabilities or {line.action: 1.0}).items():
-                weights[d, kind_of[q][index[text]]] += p
+            stated[d] = line.probabilities is not None
+            mass[d, : len(index)] = _by_place(line.probabilities or {line.action: 1.0}, index, 0.0)
+            missing[d] = (line.statement or {}).get(MISSING, {}).get(MISSING, np.nan)
         found.append(
             Answers(
                 agent,
                 questions,
                 tuple(asked[n][1].game_id for n in own),
-                tuple(str(asked[n][0].deal.get("subject", "")) for n in own),
+                tuple(str(asked[n][0].deal.get(SUBJECT, "")) for n in own),
                 tuple(asked[n][1].action for n in own),
                 question,
                 taken,
-                weights,
-                log_scores if any(asked[n][1].scores for n in own) else None,
+                np.einsum("dka,da->dk", questions.actions[question].astype(float), mass),
+                _mean_scores(scored, questions) if scored else _log_means(question, mass, stated, questions),
+                mass,
+                stated,
+                places,
+                missing,
             )
         )
     return found
+
+
+def _by_place(values: Mapping[str, float], index: Mapping[str, int], other: float = math.nan) -> np.ndarray:
+    """Values by option as an array by place. other: of options that are not named."""
+    found = np.full(len(index), other)
+    for text, value in values.items():
+        found[index[text]] = value
+    return found
+
+
+def _mean_scores(scored: Mapping[int, Sequence[np.ndarray]], questions: Questions) -> Float[np.ndarray, "Q A"]:
+    """A language model's scores of every question; of several orders the mean of the log-probabilities.
+
+    So what an order adds to the log-probability of a place cancels where every option stood in every place as often.
+    """
+    found = np.full(questions.actions.shape[::2], np.nan)
+    for q, tables in scored.items():
+        if len(tables) > 1:
+            tables = [table - np.logaddexp.reduce(table) for table in tables]
+        found[q, : len(tables[0])] = np.mean(tables, axis=0)
+    return found
+
+
+def _log_means(
+    question: Int[np.ndarray, " D"],
+    mass: Float[np.ndarray, "D A"],
+    stated: Bool[np.ndarray, " D"],
+    questions: Questions,
+) -> Float[np.ndarray, "Q A"] | None:
+    """Logs of the mean of what is stated of every question, nats; None where nothing is."""
+    if not stated.any():
+        return None
+    count = np.bincount(question[stated], minlength=len(questions.names))
+    total = np.zeros(questions.actions.shape[::2])
+    np.add.at(total, question[stated], mass[stated])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(total / count[:, None])
 
 
 def _of_each_agent(
@@ -335,11 +441,11 @@ def _of_each_agent(
 ) -> dict[str, list[int]]:
     """Every agent's decisions, by their places; the same scores of the same question, in several logs, only once."""
     own: dict[str, list[int]] = {}
-    scored: dict[tuple[str, str], dict[str, float]] = {}
+    scored: dict[tuple[str, str, Order | None], dict[str, float]] = {}
     for n, ((deal, line), key) in enumerate(zip(asked, keys, strict=True)):
         places = own.setdefault(line.agent, [])
         if line.scores is not None:
-            before = scored.setdefault((line.agent, key), line.scores)
+            before = scored.setdefault((line.agent, key, order_of(deal.deal)), line.scores)
             if before != line.scores:
                 raise journal.JournalError(
                     f"game {deal.game_id!r}: {line.agent!r} scored the same question otherwise in another game; give "
@@ -371,4 +477,9 @@ def _questions(role: Role, items: Sequence[Item], every_option: bool) -> Questio
         return observe(state._replace(word=jnp.int32(items[q].heard)), role)
 
     observations = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(one, range(len(items))))
-    return Questions(role, tuple(item.name for item in items), kinds, told, tuple(answers), observations, actions)
+    targets = [
+        int(np.flatnonzero(actions[q, :, item.target])[0]) if role == Role.LISTENER else -1
+        for q, item in enumerate(items)
+    ]
+    names = tuple(item.name for item in items)
+    return Questions(role, names, kinds, told, tuple(answers), observations, actions, tuple(targets))

@@ -38,12 +38,24 @@ def write_report(
 ) -> list[Path]:
     """Writes report.html, the figures as PNGs, and scores, fits, points, decisions and subjects as CSV into a folder.
 
+    Where agents state probabilities, or were shown options in a known order, also what is said of that.
+
     on_decision: called after each decision that is written, for a progress bar.
     Returns: the files, the page first.
     """
     folder.mkdir(parents=True, exist_ok=True)
     figures = _draw(folder, comparison)
     tables = {name: folder / f"{name}.csv" for name in ("scores", "fits", "points", "decisions", "subjects")}
+    for name, rows in (
+        ("divergences", comparison.divergences),
+        ("calibration", comparison.calibrations),
+        ("predictions", comparison.predictions),
+        ("places", [vars(row) | {"shares": " ".join(map(str, row.shares))} for row in comparison.places]),
+    ):
+        if rows:
+            tables[name] = folder / f"{name}.csv"
+            content = [row if isinstance(row, dict) else vars(row) for row in rows]
+            write_csv(tables[name], list(content[0]), ([*row.values()] for row in content))
     write_scores(tables["scores"], comparison.rows, role="condition")
     fits = (*comparison.fits, *comparison.models)
     write_csv(tables["fits"], FIT_COLUMNS, ([flattened(fit)[name] for name in FIT_COLUMNS] for fit in fits))
@@ -62,6 +74,10 @@ def write_report(
         rows=comparison.rows,
         fits=comparison.fits,
         models=comparison.models,
+        divergences=comparison.divergences,
+        calibrations=comparison.calibrations,
+        predictions=comparison.predictions,
+        places=comparison.places,
         failures=_failures(agents),
         silent=[agent for agent in agents if not agent.answered.any()],
         lapse=lapse,

@@ -70,6 +70,7 @@ def test_recordings_are_imported_validated_and_compared(files, monkeypatch):
     assert [name.rpartition("/")[2] for name in wrote] == [
         "report.html", "minds.png", "agents.png", "models.png", "fits.png",
         "scores.csv", "fits.csv", "points.csv", "decisions.csv", "subjects.csv",
+        "divergences.csv", "calibration.csv", "predictions.csv",
     ]  # fmt: skip
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "nothing to fit" not in page

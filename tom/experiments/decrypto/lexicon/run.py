@@ -43,7 +43,7 @@ from otherminds.tom.experiments.running import (
     run_games,
 )
 from otherminds.tom.llm.client import Client, GenerationSettings, ModelError
-from otherminds.tom.llm.elicitation import Distribution, by_logprobs
+from otherminds.tom.llm.elicitation import by_logprobs, log_normalised, log_probabilities
 from otherminds.tom.llm.families import family_of
 from otherminds.tom.llm.parsing import find_object
 from otherminds.tom.tasks.association import (
@@ -276,13 +276,7 @@ def mean_association(found: Sequence[Sequence[float]], method: str) -> tuple[flo
     means = [math.fsum(values) / len(found) for values in zip(*found, strict=True)]
     if method == "rating":
         return tuple(means)
-    return _normalised(means)
-
-
-def _normalised(log_p: Sequence[float]) -> tuple[float, ...]:
-    highest = max(log_p)
-    total = highest + math.log(math.fsum(math.exp(value - highest) for value in log_p))
-    return tuple(value - total for value in log_p)
+    return log_normalised(means)
 
 
 async def _by_logprobs(
@@ -297,27 +291,6 @@ async def _by_logprobs(
     except ValueError as error:
         *before, last = found.attempts
         return Answered(None, (*before, replace(last, error=str(error), failure="invalid")), found.missing)
-
-
-def log_probabilities(found: Distribution) -> tuple[float, ...]:
-    """log p of the options as shown, nats, normalised.
-
-    found: of `by_logprobs`, with probabilities. An option that is not among the likeliest tokens that the server lists
-    is at most as probable as the last of them: it is given that bound.
-    Raises: ValueError where the list has fewer tokens than there are options and so bounds nothing, or a token of
-        probability 0.
-    """
-    masses = [p * (1 - (found.missing or 0.0)) for p in found.probabilities or ()]
-    if found.unseen:
-        listed = found.attempts[-1].logprobs or ()
-        place = next((place for place in listed if place[0][0].strip()), listed[0] if listed else ())
-        if len(place) < len(found.options):
-            raise ValueError(f"the server lists {len(place)} tokens, {', '.join(found.unseen)} not among them")
-        bound = math.exp(min(log_p for _, log_p in place))
-        masses = [bound if option in found.unseen else mass for option, mass in zip(found.options, masses, strict=True)]
-    if min(masses) <= 0:
-        raise ValueError("an option's token has probability 0, which has no logarithm")
-    return _normalised([math.log(mass) for mass in masses])
 
 
 async def _by_rating(
