@@ -72,6 +72,19 @@ class Planned:
         return f"{self.agent} / {self.task.name} / {self.recorded}"
 
     @property
+    def begun(self) -> journal.GameBegun:
+        """The line that says what is asked about, with the recorded turns."""
+        return journal.GameBegun(
+            game_id=self.game_id,
+            agents={question.name: self.agent for question in self.task.questions},
+            seed=self.deal.seed,
+            episode=self.deal.episode,
+            keywords=self.deal.keywords,
+            codes=self.deal.codes,
+            deal=deal_json(self.task, self.recorded, self.deal.agents, self.turns),
+        )
+
+    @property
     def questions(self) -> int:
         """How many there are."""
         return len(self.moments) * len(self.task.questions)
@@ -165,15 +178,7 @@ async def _ask_all(
     on_question: Callable[[], None] | None,
 ) -> int:
     """Asks one task about one game, or takes it from the log. Returns the number of answers that failed."""
-    deal = journal.GameBegun(
-        game_id=plan.game_id,
-        agents={question.name: plan.agent for question in plan.task.questions},
-        seed=plan.deal.seed,
-        episode=plan.deal.episode,
-        keywords=plan.deal.keywords,
-        codes=plan.deal.codes,
-        deal=deal_json(plan.task, plan.recorded, plan.deal.agents, plan.turns),
-    )
+    deal = plan.begun
     questions = {
         (moment.turn, AskedQuestion[question.name.upper()]): (question, moment)
         for moment in plan.moments
