@@ -4,8 +4,8 @@ A match is two games of `rules` side by side, its channels: in channel t the enc
 and the interceptor is the other team's. Nobody in one channel needs the other to decide, so whoever plays the game of
 three plays this one unchanged. What joins the channels is the end of the match. A round is a turn of both; in the first
 there is nothing yet to intercept from, so nobody does. A team with two interceptions has won, one with two
-miscommunications has lost. Where that does not name one winner (both, or neither after eight rounds), interceptions less
-miscommunications decide; equal ones are a draw.
+miscommunications has lost. Where that does not name one winner (both, or neither after eight rounds), the larger number
+of interceptions less miscommunications wins; equal ones are a draw.
 """
 
 from enum import IntEnum

@@ -18,6 +18,13 @@ def simulate() -> None:
 @click.option("--decoder", default="literal", show_default=True, help="Minds, comma-separated.")
 @click.option("--interceptor", default="baseline,bayesian", show_default=True, help="Minds, comma-separated.")
 @click.option("--games", default=1000, show_default=True, help="Games for every combination of the lists.")
+@click.option(
+    "--teams",
+    type=click.IntRange(1, 2),
+    default=1,
+    show_default=True,
+    help="2: every combination is a team that encodes, decodes and intercepts, and every two teams meet.",
+)
 @seed("The same seed deals the same games.")
 @click.option("--chunk", type=int, help="Games computed at once.  [default: by device]")
 @words

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from otherminds.games.decrypto.rules import Role
+from otherminds.games.decrypto.two_teams import TEAMS
 from otherminds.tom.experiments.checks import check_count, check_folder, check_lapse
 from otherminds.tom.experiments.config import validated
 from otherminds.tom.experiments.console import LOG, print_finished
@@ -24,6 +25,7 @@ from otherminds.tom.experiments.decrypto.console import (
     report,
     report_games,
 )
+from otherminds.tom.experiments.decrypto.matches import MatchSummary, pairs, simulate_matches, summarize_matches
 from otherminds.tom.experiments.defaults import agent_lists, split_agents, team_mate
 from otherminds.tom.experiments.model_agents import expanded, read_personas, used_personas
 from otherminds.tom.experiments.progress import progress_bar
@@ -138,8 +140,9 @@ def simulate_decrypto(
     keywords: str | None,
     vectors: str | None,
     as_json: bool,
+    teams: int = 1,
 ) -> None:
-    """`otherminds simulate decrypto`."""
+    """`otherminds simulate decrypto`. teams: 2 for matches of every two tables."""
     lists = [split_agents(text) for text in asked.values()]
     for role, specs in zip(Role, lists, strict=True):
         if not specs:
@@ -152,16 +155,49 @@ def simulate_decrypto(
     vocabulary = load_vocabulary(keywords, vectors)
     check_meanings(dict(zip(Role, lists, strict=True)), vocabulary)
     summaries = []
-    tables = list(product(*lists))
+    tables: Sequence[Any] = list(product(*lists))
+    play, summed, what = simulate, summarize, "table"
+    if teams == TEAMS:
+        tables, play, summed, what = pairs(tables), simulate_matches, summarize_matches, "pair"
     for number, specs in enumerate(tables, 1):
         begun = time.perf_counter()
-        with progress_bar(f"table {number} of {len(tables)}", games) as advance:
-            results = simulate(specs, vocabulary, games, seed=seed, chunk=chunk, progress=advance)
-        summaries.append((summarize(specs, results), time.perf_counter() - begun))
+        with progress_bar(f"{what} {number} of {len(tables)}", games) as advance:
+            results = play(specs, vocabulary, games, seed=seed, chunk=chunk, progress=advance)
+        summaries.append((summed(specs, results), time.perf_counter() - begun))
     if as_json:
         print(json.dumps(no_nan([asdict(summary) | {"seconds": seconds} for summary, seconds in summaries]), indent=1))
-        return
-    print_summaries(summaries)
+    elif teams == TEAMS:
+        print_matches(summaries)
+    else:
+        print_summaries(summaries)
+
+
+def print_matches(summaries: Sequence[tuple[MatchSummary, float]]) -> None:
+    """The table of simulated matches, two lines a pair of teams."""
+    table = table_of("teams", "matches", "won", "draws", "rounds", *TOKENS, "seconds")
+    for row, seconds in summaries:
+        for team, specs in enumerate(row.teams):
+            once = (
+                (f"{row.games:,}", f"{row.draws:.1%}", spread(row.rounds, row.rounds_error), f"{seconds:.1f}")
+                if team == 0
+                else ("",) * 4
+            )
+            table.add_row(
+                players(*specs),
+                once[0],
+                spread(row.won[team], row.won_error[team], ".1%"),
+                once[1],
+                once[2],
+                spread(row.miscommunications[team], row.miscommunications_error[team]),
+                spread(row.interceptions[team], row.interceptions_error[team]),
+                once[3],
+                end_section=team == 1,
+            )
+    show(
+        "Simulated matches of two teams (E encoder, D decoder, I interceptor of the other's codes)",
+        table,
+        "Means a match ± standard error. Interceptions: made, of the other team's codes. Seconds include compilation.",
+    )
 
 
 def print_summaries(summaries: Sequence[tuple[Summary, float]]) -> None:
