@@ -31,6 +31,7 @@ def test_example(path, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.strip()
 
 
+@pytest.mark.slow
 def test_people_and_models_runs_again_in_its_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     told = []

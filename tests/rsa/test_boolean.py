@@ -86,6 +86,7 @@ def test_four_by_four_to_depth_ten():
     np.testing.assert_allclose(np.exp(boolean.speaker_at(potentials, 10)), speaker.T, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_1024_by_1024_to_depth_five_with_its_gradient():
     truth, log_prior, cost = case(1024, 1024, 0.1)
     np.fill_diagonal(truth, True)
@@ -215,6 +216,7 @@ def test_gradients_equal_finite_differences(alpha, depth):
             np.testing.assert_allclose(gradient[2][index], over_prior, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha, depth", [(0.0, 3), (1.0, 5), (50.0, 2), (1000.0, 1)])
 def test_float32_gradients_are_near_the_general_path_in_float64(alpha, depth):
     truth, log_prior, cost = case(64, 64, 0.1, seed=5)
@@ -233,6 +235,7 @@ def test_float32_gradients_are_near_the_general_path_in_float64(alpha, depth):
             np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-5 * (1 + np.abs(theirs).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "dtype, depth, alpha",
     [
@@ -259,6 +262,7 @@ def test_gradients_where_cotangents_grow_large(dtype, depth, alpha):
             np.testing.assert_allclose(one, other, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha, depth", [(0.0, 3), (1.0, 2), (1.0, 5), (50.0, 2)])
 def test_gradient_where_the_only_utterance_of_a_meaning_is_illegal(alpha, depth):
     truth, log_prior, cost = case(64, 64, seed=8)
@@ -279,6 +283,7 @@ def test_gradient_where_the_only_utterance_of_a_meaning_is_illegal(alpha, depth)
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_second_derivatives():
     truth, log_prior, cost = case(64, 64, seed=6)
     with jax.enable_x64(True):

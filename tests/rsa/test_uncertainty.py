@@ -244,6 +244,7 @@ def test_numbered_lexica_are_those_in_memory(alpha):
     np.testing.assert_allclose(np.exp(single), np.exp(expected), atol=1e-4 if alpha > 100 else 1e-6)
 
 
+@pytest.mark.slow
 def test_a_million_lexica_in_little_memory():
     log_prior = jnp.full(8, -jnp.log(8.0))
 

@@ -105,6 +105,7 @@ def test_words_that_are_no_utf8_are_passed_over(tmp_path):
     assert read_vectors(write(tmp_path, content), {"cat"})["cat"].tolist() == [7, 8]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [text, binary])
 def test_memory_is_bounded_by_what_is_kept(tmp_path, form):
     rows = {f"word{i}": [float(i)] * 50 for i in range(20_000)}

@@ -145,6 +145,7 @@ def test_boards_of_files_are_drawn_from_them(server, boards_file):
 SEARCH = {"high": 1, "low": 0, "limit": 4}
 
 
+@pytest.mark.slow
 def test_diagnostic_boards_are_searched_for(server, tmp_path):
     """Without a file: those of `otherminds boards colored-trails` with the seed of the run."""
     found = []

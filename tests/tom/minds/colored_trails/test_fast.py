@@ -61,6 +61,7 @@ def test_plain_and_fast_on_tiny_boards(tiny_rules, tiny_deals, haggling, replay,
             assert_same(replay, variant, order, tiny_rules, tiny_deals(seed), offered, params, 1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, pytest.param(2, marks=SLOW)])
 def test_a_board_that_is_no_square(haggling, replay, order):
     """Three colours, three chips, three goals, of which one is next to the start; in single precision."""

@@ -24,7 +24,7 @@ READINGS = {
 CASES = [
     ("seed_text", "order01", 0, 16, ()),
     ("seed_text", "order01", 1, 16, ()),
-    ("seed_text", "order2", 2, 3, ()),
+    ("seed_text", "order2", 2, 3, pytest.mark.slow),
     ("llm_tom", "order01", 0, 16, ()),
     ("llm_tom", "order01", 1, 16, ()),
     ("original_js", "order01", 0, 16, ()),

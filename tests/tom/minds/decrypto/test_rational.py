@@ -108,6 +108,7 @@ def test_she_learns_who_the_decoder_is(small_lexicon, deal):
     np.testing.assert_allclose(failed.log_decoder, belief.log_decoder)  # nothing is learned from no answer
 
 
+@pytest.mark.slow
 def test_sample_follows_the_policy(small_lexicon, deal):
     mind, params = make(small_lexicon, alpha=1.0)
     belief = mind.init(params, None, view(deal, Role.ENCODER))
@@ -201,6 +202,7 @@ def test_what_cannot_be_is_refused(small_lexicon):
 FIELDS = ("alpha", "leak_weight", "miscommunication_risk", "interception_risk", "token_cost", "lapse", "surprise")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "field", [pytest.param(field, marks=[] if field == "alpha" else pytest.mark.slow) for field in FIELDS]
 )
