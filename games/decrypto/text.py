@@ -25,6 +25,7 @@ from otherminds.games.decrypto.rules import (
     code_index,
     code_text,
 )
+from otherminds.games.decrypto.two_teams import FIRST_INTERCEPTION
 
 LONGEST_HINT = 24  # characters
 WORDS_IN_HINT = 2
@@ -39,20 +40,22 @@ MOST_CHANCES = 100
 class Wording(NamedTuple):
     """How the game is put to a player: the number of a wording of the rules and of the role, and a persona.
 
-    persona: what the player is told of itself, right before its role; empty for nothing.
+    persona: what the player is told of itself, right before its role; empty for nothing.   teams: 2 for two teams.
     """
 
     system: int = 0
     role: int = 0
     persona: str = ""
+    teams: int = 1
 
 
 USUAL = Wording()
 
 
-def rules_text(turns: int = TURNS, wording: int = 0) -> str:
-    """The rules, the same for every role. wording: an index into `wordings.SYSTEMS`."""
-    return wordings.SYSTEMS[wording].replace("TURNS", str(turns))
+def rules_text(turns: int = TURNS, wording: int = 0, teams: int = 1) -> str:
+    """The rules, the same for every role. wording: an index into `wordings.SYSTEMS`.   teams: 2 for two teams."""
+    parts = [wordings.SYSTEMS[wording], wordings.TWO_TEAMS] if teams > 1 else [wordings.SYSTEMS[wording]]
+    return "\n".join(parts).replace("TURNS", str(turns))
 
 
 def role_text(role: int, wording: int = 0) -> str:
@@ -60,16 +63,19 @@ def role_text(role: int, wording: int = 0) -> str:
     return wordings.ROLES[Role(int(role))][wording]
 
 
-def history_text(observation: Observation, words: Sequence[str]) -> str:
-    """The finished turns: code, hints, guesses and tokens, then all hints by digit. Public: roles read the same."""
+def history_text(observation: Observation, words: Sequence[str], teams: int = 1) -> str:
+    """The finished turns: code, hints, guesses and tokens, then all hints by digit. Public: roles read the same.
+
+    teams: with 2, nobody intercepts in the first turn.
+    """
     if int(observation.turn) == 0:
         return "No turn has been played yet."
-    return "\n".join([*_turn_lines(observation, words), *_lines_by_digit(observation, words)])
+    return "\n".join([*_turn_lines(observation, words, teams), *_lines_by_digit(observation, words)])
 
 
-def news_text(observation: Observation, words: Sequence[str], since: int) -> str:
+def news_text(observation: Observation, words: Sequence[str], since: int, teams: int = 1) -> str:
     """The turns finished from turn `since` on (0 is the first), then all hints by digit: what a chat has not told."""
-    return "\n".join([*_turn_lines(observation, words)[since:], *_lines_by_digit(observation, words)])
+    return "\n".join([*_turn_lines(observation, words, teams)[since:], *_lines_by_digit(observation, words)])
 
 
 def turn_text(observation: Observation, words: Sequence[str], keywords: Sequence[str]) -> str:
@@ -122,14 +128,14 @@ def messages(
     """
     role = int(observation.role)
     parts = [
-        history_text(observation, words),
+        history_text(observation, words, wording.teams),
         *filter(None, [wording.persona]),
         role_text(role, wording.role),
         turn_text(observation, words, keywords),
         request_text(role, think, state),
     ]
     return [
-        {"role": "system", "content": rules_text(_turns(observation), wording.system)},
+        {"role": "system", "content": rules_text(_turns(observation), wording.system, wording.teams)},
         {"role": "user", "content": "\n".join(parts)},
     ]
 
@@ -157,7 +163,7 @@ def chat(
             told += messages(then, words, keywords, think, wording, state)
         else:
             parts = [
-                news_text(then, words, asked[place - 1]),
+                news_text(then, words, asked[place - 1], wording.teams),
                 turn_text(then, words, keywords),
                 request_text(int(observation.role), think, state),
             ]
@@ -342,7 +348,7 @@ def _hints(indices: Any, words: Sequence[str]) -> list[str] | None:
     return None if -1 in indices else [quoted(words[index]) for index in indices]
 
 
-def _turn_lines(observation: Observation, words: Sequence[str]) -> list[str]:
+def _turn_lines(observation: Observation, words: Sequence[str], teams: int) -> list[str]:
     """A line for every finished turn."""
     past, misses, hits = History(*map(np.asarray, observation.history)), 0, 0
     lines = []
@@ -353,7 +359,8 @@ def _turn_lines(observation: Observation, words: Sequence[str]) -> list[str]:
         hits += hints is not None and interceptor == code
         lines.append(
             f"Turn {turn + 1}: hints {', '.join(hints) if hints else 'none'}; code {code_text(code)}; "
-            f"decoder {_guess(decoder)}, interceptor {_guess(interceptor)}; "
+            f"decoder {_guess(decoder)}, interceptor "
+            f"{'not asked' if teams > 1 and turn < FIRST_INTERCEPTION else _guess(interceptor)}; "
             f"miscommunications {misses}, interceptions {hits}."
         )
     return lines

@@ -108,3 +108,11 @@ INTERCEPTORS = (
 )
 
 ROLES = {Role.ENCODER: ENCODERS, Role.DECODER: DECODERS, Role.INTERCEPTOR: INTERCEPTORS}
+
+TWO_TEAMS = f"""\
+Two such teams play at the same time, each with keywords and codes of its own, and each has an interceptor for the codes
+of the other. What you read is about the codes of one team. In the first turn nobody intercepts. The end is another one
+than above: after a turn, a team whose interceptor has {TOKENS_TO_LOSE} interceptions has won, and one with
+{TOKENS_TO_LOSE} miscommunications has lost, and this ends the game for both. If that, or the end of turn TURNS, leaves
+it open who has won, the team with more interceptions less miscommunications has; with equal numbers it is a draw."""
+"""What two teams are told after the rules, in every wording."""

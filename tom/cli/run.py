@@ -79,6 +79,13 @@ def experiments(name: str | None) -> None:
     "too, against every interceptor; or every encoder with every decoder, against one interceptor.",
 )
 @click.option(
+    "--teams",
+    type=click.IntRange(1, 2),
+    default=1,
+    show_default=True,
+    help="2: every table is a team that encodes, decodes and intercepts, and every two teams meet.",
+)
+@click.option(
     "--personas", type=click.Path(), help='TOML or JSON file of NAME = "text", for agents such as model:persona=NAME.'
 )
 @click.option("--episodes", default=2, show_default=True, help="Games per table and seed.")

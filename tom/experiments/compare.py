@@ -229,6 +229,8 @@ def decided(games: Games, role: Role, agent: str) -> tuple[np.ndarray, np.ndarra
     else:
         answered = (arrays.decoder_guesses if role == Role.DECODER else arrays.interceptor_guesses) >= 0
         asked = played & seated[:, None] & spoken  # without hints there was nothing to guess from
+        if role == Role.INTERCEPTOR:
+            asked &= ~games.skipped
     return asked & answered & ~unknown, asked & ~answered, asked & answered & unknown
 
 
@@ -289,7 +291,7 @@ def results(games: Games) -> Results:
     missed = ~(spoken & (arrays.decoder_guesses == arrays.codes))
     caught = spoken & (arrays.interceptor_guesses == arrays.codes)
     failed = (played & ~spoken).sum(1) + (played & spoken & (arrays.decoder_guesses < 0)).sum(1)
-    failed = failed + (played & spoken & (arrays.interceptor_guesses < 0)).sum(1)
+    failed = failed + (played & spoken & ~games.skipped & (arrays.interceptor_guesses < 0)).sum(1)
     return Results(*up_to_the_loss(missed, caught, arrays.turns), failed)
 
 

@@ -38,6 +38,7 @@ class DecryptoConfig(BaseModel):
     seeds: tuple[int, ...] = Field((0, 1), min_length=1)
     turns: int = Field(8, ge=1, le=8)
     continue_after_loss: bool = False
+    teams: Literal[1, 2] = 1  # 2: every table is a team, and every two of them meet
     base_url: str | None = None
     keywords: str | None = None  # path
     vectors: str | None = None  # path
@@ -68,7 +69,8 @@ class DecryptoConfig(BaseModel):
 
     def identity(self) -> dict[str, Any]:
         """The settings that decide what is played; not those that only say how patiently a server is called."""
-        return self.model_dump(mode="json", exclude={"generation": CALLING})
+        settings = self.model_dump(mode="json", exclude={"generation": CALLING})
+        return settings if self.teams > 1 else {name: value for name, value in settings.items() if name != "teams"}
 
     def digest(self) -> str:
         """Eight hexadecimal digits that tell this configuration from others."""
@@ -91,6 +93,8 @@ def validated(**settings: Any) -> DecryptoConfig:
             f"design=competition: {len(config.encoder)} encoders and {len(config.decoder)} decoders; name a decoder "
             "for each encoder, or no decoder, and every agent plays both"
         )
+    if config.teams > 1 and config.continue_after_loss:
+        raise ConfigError("continue_after_loss=true: a match of two teams ends for both at once; leave it out")
     if config.design == "coordination" and len(config.interceptor) > 1:
         raise ConfigError(
             f"design=coordination: one interceptor meets every pair, and {', '.join(config.interceptor)} are "

@@ -119,7 +119,8 @@ def error_tags(games: Games, vocabulary: Vocabulary, lexicon: Lexicon) -> Tags:
                 (Role.INTERCEPTOR, arrays.interceptor_guesses),
             ):
                 guess = code_text(int(guesses[g, turn])) if guesses[g, turn] >= 0 else None
-                tags[g, turn, role] = () if hints is None else guess_tags(guess, code, shown, before[role])
+                nobody = hints is None or (role == Role.INTERCEPTOR and games.skipped[g, turn])
+                tags[g, turn, role] = () if nobody else guess_tags(guess, code, shown, before[role])
                 before[role] = guess
             earlier += hints or ()
             shown.append(code)
@@ -143,10 +144,11 @@ def tag_counts(games: Games, tags: Tags) -> list[TagCount]:
     for role in Role:
         for agent in games.players(role):
             seated = games.seated(role, agent)
+            guessed = spoken & ~games.skipped if role == Role.INTERCEPTOR else spoken
             own = [
                 found
                 for (g, turn, who), found in tags.items()
-                if who == role and seated[g] and (role == Role.ENCODER or spoken[g, turn])
+                if who == role and seated[g] and (role == Role.ENCODER or guessed[g, turn])
             ]
             counts = {tag: sum(tag in found for found in own) for tag in TAGS_OF[role]}
             rows.append(TagCount(role.name.lower(), agent, len(own), counts))

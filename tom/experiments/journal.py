@@ -58,7 +58,9 @@ class GameBegun(Line):
     episode: int
     keywords: list[str] | None = None  # Decrypto
     codes: list[str] | None = None  # Decrypto: "3-1-2", one for every turn that could be played
-    deal: dict[str, Any] | None = None  # other games: what was dealt
+    deal: dict[str, Any] | None = (
+        None  # other games: what was dealt; two-team Decrypto: "match", and whose codes, "team"
+    )
     recorded: list[str] | None = None  # replays: the roles whose decisions are the recording's
 
 
@@ -73,7 +75,9 @@ class Attempt(BaseModel):
 class Decision(Line):
     """What an agent did at one decision. `action` is null when it failed to answer."""
 
-    of_some_games: ClassVar[frozenset[str]] = frozenset({"scores", "statement", "reasoning", "message", "thoughts"})
+    of_some_games: ClassVar[frozenset[str]] = frozenset(
+        {"scores", "statement", "reasoning", "message", "thoughts", "skipped"}
+    )
     event: Literal["decision"] = "decision"
     game_id: str
     turn: int  # 0 for the first
@@ -88,6 +92,7 @@ class Decision(Line):
     reasoning: str | None = None  # where it was asked for
     message: str | None = None  # to the other player, in games with messages
     thoughts: str | None = None  # private, where people write them down
+    skipped: bool | None = None  # true where nobody is asked by the rules: no action, and no failure
     unknown_words: list[str] = []  # hints without a vector
     attempts: list[Attempt] = []
     usage: dict[str, int] = {}

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from otherminds.games.decrypto.rules import CODES, LENGTH, SLOTS, Ending, Role, code_text
+from otherminds.games.decrypto.two_teams import FIRST_INTERCEPTION
 from otherminds.games.decrypto.vocabulary import Vocabulary, hint_vector
 from otherminds.games.protocol import NO_ANSWER
 from otherminds.tom.agents.words import Words
@@ -23,8 +24,15 @@ def _check_deal(line: journal.GameBegun) -> None:
         raise ValueError(f"game {line.game_id!r}: the roles are {', '.join(line.agents)}")
     if line.keywords is None or len(line.keywords) != SLOTS or len(set(line.keywords)) != SLOTS:
         raise ValueError(f"game {line.game_id!r}: {line.keywords} are not {SLOTS} different keywords")
+    if line.deal is not None and not (isinstance(line.deal.get("match"), str) and line.deal.get("team") in (1, 2)):
+        raise ValueError(f"game {line.game_id!r}: {line.deal} names no match, or no team 1 or 2")
     if not line.codes or len(set(line.codes)) != len(line.codes) or not set(line.codes) <= CODE_INDEX.keys():
         raise ValueError(f"game {line.game_id!r}: {line.codes} are not different codes such as '3-1-2'")
+
+
+def skips(deal: journal.GameBegun, turn: int, role: Role) -> bool:
+    """Whether nobody is asked there: an interceptor, in the first round of a match of two teams."""
+    return deal.deal is not None and role == Role.INTERCEPTOR and turn < FIRST_INTERCEPTION
 
 
 def _check_decision(line: journal.Decision, deal: journal.GameBegun, made: Made) -> None:
@@ -36,8 +44,12 @@ def _check_decision(line: journal.Decision, deal: journal.GameBegun, made: Made)
         raise ValueError(f"{who} decides in turn {line.turn}, which is not played yet")
     if line.probabilities is not None and not (role != Role.ENCODER and line.probabilities.keys() <= CODE_INDEX.keys()):
         raise ValueError(f"{who} states probabilities of {', '.join(line.probabilities)}, which are not all codes")
+    if (line.skipped or False) != skips(deal, line.turn, role):
+        raise ValueError(f"{who}: nobody intercepts in the first round of two teams, and everybody else decides")
     if line.action is None:
         return
+    if line.skipped:
+        raise ValueError(f"{who} gives {line.action!r}, and was not asked")
     if role == Role.ENCODER:
         if not (isinstance(line.action, list) and len(line.action) == LENGTH and all(line.action)):
             raise ValueError(f"{who} gives {line.action!r}, which is not {LENGTH} hints")
@@ -92,6 +104,8 @@ class Games:
     words: Words
     unknown: set[int]  # rows of words without a vector
     begun: list[journal.RunBegun]
+    skipped: Bool[np.ndarray, "G T"]  # nobody was to intercept
+    matches: list[tuple[str, int] | None]  # of two teams: the match, and whose codes are told, from 0
     recorded: Bool[np.ndarray, "G 3"]  # by role: a replay's seat that does what was recorded, and decides nothing
 
     def players(self, role: Role) -> list[str]:
@@ -172,5 +186,7 @@ def read_games(paths: Iterable[Path], vocabulary: Vocabulary) -> Games:
         words=words,
         unknown={words.row(text) for text in heard if hint_vector(vocabulary, text) is None},
         begun=[log.begun for log in read.values() if log.begun],
+        skipped=np.array([[skips(deals[game_id], t, Role.INTERCEPTOR) for t in range(horizon)] for game_id in ids]),
+        matches=[None if (deal := deals[g].deal) is None else (deal["match"], deal["team"] - 1) for g in ids],
         recorded=np.array([[role.name.lower() in (deals[game_id].recorded or ()) for role in Role] for game_id in ids]),
     )

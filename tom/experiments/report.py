@@ -294,7 +294,8 @@ def write_decisions(path: Path, games: Games, shadows: Shadows, tags: Tags) -> N
     """Every decision of the finished turns as CSV.
 
     status: "scored", "failed" (no answer), "unknown hint" (no mind knows a hint of this turn), "no hints" (there was
-    nothing to guess from) or "recorded" (a replay took it from its recording); the last three are not in the scores.
+    nothing to guess from), "not asked" (an interceptor in the first round of two teams) or "recorded" (a replay took it
+    from its recording); only the first two are in the scores.
     log_p: [a column for each mind], without a lapse, nats: -inf for what it found impossible and for a failed answer,
     empty where the decision is not scored or the mind is none of this role. set_size: how many actions the uniform
     choice is over. error_tags: see `error_tags`.
@@ -321,7 +322,14 @@ def _decisions(games: Games, shadows: Shadows, minds: Sequence[str], tags: Tags)
                 action = ", ".join(said) if said else ""
             else:
                 action = code_text(int(guesses[role])) if guesses[role] >= 0 else ""
-            named = {"recorded": recorded, "scored": scored, "failed": failed, "unknown hint": about_unknown}
+            skipped = role == Role.INTERCEPTOR and bool(games.skipped[g, t])
+            named = {
+                "recorded": recorded,
+                "not asked": skipped,
+                "scored": scored,
+                "failed": failed,
+                "unknown hint": about_unknown,
+            }
             status = next((name for name, holds in named.items() if holds), "no hints")
             log_ps = []
             for spec in minds:
@@ -330,5 +338,5 @@ def _decisions(games: Games, shadows: Shadows, minds: Sequence[str], tags: Tags)
                 log_ps.append("" if not there else -math.inf if failed else float(shadow.log_p[g, t]))
             size = int(shadows[role, UNIFORM].set_size[g, t])
             code = code_text(int(arrays.codes[g, t]))
-            what = [games.ids[g], t + 1, role.name.lower(), agent, code, action, not action, status]
+            what = [games.ids[g], t + 1, role.name.lower(), agent, code, action, not action and not skipped, status]
             yield [*what, ", ".join(unknown), size, "; ".join(tags[int(g), int(t), role]), *log_ps]

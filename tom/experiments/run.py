@@ -1,7 +1,8 @@
 """Runs Decrypto at tables of minds and language models: writes the log, and resumes after a kill (see `running`)."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from otherminds.tom.experiments.running import (
 from otherminds.tom.experiments.running import read_past as read_past_of
 from otherminds.tom.minds.decrypto.registry import MINDS, is_mind, named
 
-__all__ = ["UNANSWERED", "Finished", "PlannedGame", "model_names", "planned_games", "run"]
+__all__ = ["UNANSWERED", "Finished", "PlannedGame", "Tables", "model_names", "planned_games", "run", "run_planned"]
 
 STAND_INS = {Role.ENCODER: "literal", Role.DECODER: "literal", Role.INTERCEPTOR: "bayesian"}
 """The minds that sit in the places of language models in a dry run."""
@@ -87,6 +88,15 @@ class PlannedGame:
     @property
     def game_id(self) -> str:
         return f"{' + '.join(self.agents)} / seed {self.seed} / episode {self.episode}"
+
+    @property
+    def seats(self) -> list[tuple[str, Role]]:
+        """Who sits there, and as what."""
+        return list(zip(self.agents, Role, strict=True))
+
+    def is_over(self, past: Log) -> bool:
+        """Whether the log holds all of it."""
+        return self.game_id in past.over
 
 
 def planned_games(config: DecryptoConfig) -> list[PlannedGame]:
@@ -158,25 +168,38 @@ async def run(
         words, before any game starts; ModelError in the middle where no later call can succeed: what was played is
         in the log, and the same call goes on from there.
     """
+    told = {"on_start": on_start, "on_game": on_game, "on_decision": on_decision, "runner": runner}
+    return await run_planned(config, vocabulary, path, planned_games(config), Tables.play, **told)
+
+
+async def run_planned(
+    config: DecryptoConfig,
+    vocabulary: Vocabulary,
+    path: Path,
+    planned: Sequence[Any],
+    play_one: Callable[["Tables", Session, Any], Awaitable[int]],
+    *,
+    on_start: Callable[[], None] | None = None,
+    on_game: Callable[[Any], None] | None = None,
+    on_decision: Callable[[], None] | None = None,
+    runner: Callable[..., Awaitable[Finished]] = run_games,
+) -> Finished:
+    """Plays what is planned of a configuration, games or matches, by `play_one`; else as `run`."""
     models = _model_agents(config)
     past = read_past(path, config, vocabulary)
-    seats = {
-        (agent, role)
-        for planned in planned_games(config)
-        if planned.game_id not in past.over
-        for role, agent in zip(Role, planned.agents, strict=True)
-    }
+    seats = {seat for game in planned if not game.is_over(past) for seat in game.seats}
+    spare = LENGTH * config.turns * config.teams
     minds = {
-        (agent, role): MindAgent(named(agent, role), vocabulary, LENGTH * config.turns)
+        (agent, role): MindAgent(named(agent, role), vocabulary, spare)
         for agent, role in seats
         if (agent, role) not in models
     }
     clients = _clients(model for seat, model in models.items() if seat in seats)
     asked = {how.written: Asked(how.model, config.base_url, how.generation) for how in clients.values()}
-    tables = _Tables(config, vocabulary, minds, models, clients, on_decision)
+    tables = Tables(config, vocabulary, minds, models, clients, on_decision)
     begun = header("decrypto", config.model_dump(mode="json"), vocabulary.name)
     return await runner(
-        path, past, begun, asked, planned_games(config), tables.play, on_start=on_start, on_game=on_game
+        path, past, begun, asked, planned, partial(play_one, tables), on_start=on_start, on_game=on_game
     )
 
 
@@ -208,8 +231,8 @@ def stand_in(minds: dict[tuple[str, Role], MindAgent], role: Role, vocabulary: V
     return minds[name, role]
 
 
-class _Tables:
-    """Everything that the games of a run share."""
+class Tables:
+    """Everything that the games of a run share: minds, models, and who sits where."""
 
     def __init__(
         self,
@@ -225,9 +248,9 @@ class _Tables:
         self.game: Game = decrypto(
             len(vocabulary.keywords), turns=config.turns, continue_after_loss=config.continue_after_loss
         )
-        self.spare = LENGTH * config.turns
+        self.spare = LENGTH * config.turns * config.teams
 
-    def _seat(
+    def seat(
         self, session: Session, agent: str, role: Role, state: State, words: Words, recorded: Mapping[int, Decision]
     ):
         model, view = self.models.get((agent, role)), self.game.view(state, role)
@@ -238,7 +261,7 @@ class _Tables:
             max_attempts=self.config.max_attempts,
             think=model.think,
             state=model.state,
-            wording=model.wording,
+            wording=model.wording._replace(teams=self.config.teams),
             context=model.context,
             errors=model.errors,
         )
@@ -267,7 +290,7 @@ class _Tables:
         words = Words(self.vocabulary, self.spare)
         recorded = {place: decision_of(line) for place, line in session.past.decisions.get(game_id, {}).items()}
         seats = tuple(
-            self._seat(
+            self.seat(
                 session, agent, role, state, words, {t: made for (t, who), made in recorded.items() if who == role}
             )
             for role, agent in zip(Role, planned.agents, strict=True)
@@ -277,7 +300,7 @@ class _Tables:
         def write_down(played: Played) -> None:
             nonlocal failed
             failed += played.decision.action is None
-            session.writer.write(self._line(game_id, planned, played, words))
+            session.writer.write(self.line(game_id, planned.agents[played.role], Role(played.role), played, words))
             if self.on_decision is not None:
                 self.on_decision()
 
@@ -294,17 +317,17 @@ class _Tables:
         )
         return failed
 
-    def _line(self, game_id: str, planned: PlannedGame, played: Played, words: Words) -> journal.Decision:
+    def line(self, game_id: str, agent: str, role: Role, played: Played, words: Words) -> journal.Decision:
         decision, action = played.decision, played.decision.action
-        encodes = played.role == Role.ENCODER
+        encodes = role == Role.ENCODER
         unknown = []
         if encodes and action is not None:
             unknown = [hint for hint in action if hint_vector(self.vocabulary, hint) is None]
         return journal.Decision(
             game_id=game_id,
             turn=played.turn,
-            role=self.game.roles[played.role],
-            agent=planned.agents[played.role],
+            role=role.name.lower(),
+            agent=agent,
             observation=observation_json(played.observation, words, self.vocabulary.keywords),
             action=None if action is None else list(action) if encodes else code_text(action),
             log_probability=decision.log_probability,

@@ -162,7 +162,8 @@ async def run_games(
             except ModelError as error:
                 raise ModelError(f"{error}; what was answered is in {path}, the same command goes on with it") from None
             if not past.complete:
-                writer.write(journal.RunOver(games=len(failures), time=now()))
+                games = sum(len(getattr(game, "parts", (game,))) for game in planned)  # a match is logged as two games
+                writer.write(journal.RunOver(games=games, time=now()))
     resumed = sum(map(len, past.decisions.values()))
     return Finished(len(failures), sum(count > 0 for count in failures), resumed, account.spent, account.cost)
 

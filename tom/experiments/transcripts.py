@@ -41,6 +41,7 @@ def transcript(games: Games, g: int, lines: Lines, tags: Tags) -> dict[str, Any]
                 ],
                 "decoder": decoder,
                 "interceptor": interceptor,
+                "skipped": bool(games.skipped[g, turn]),
                 "missed": missed,
                 "caught": caught,
                 "misses": misses,

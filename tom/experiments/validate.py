@@ -56,7 +56,7 @@ def validate_log(path: Path) -> str:
             )
         if game_id not in log.over:
             continue
-        failed = sum(line.action is None for line in made.values())
+        failed = sum(line.action is None and not line.skipped for line in made.values())
         for name, value in (played.results | {"failed_answers": failed}).items():
             if getattr(log.over[game_id], name) != value:
                 raise journal.JournalError(
@@ -64,7 +64,7 @@ def validate_log(path: Path) -> str:
                     f"{getattr(log.over[game_id], name)!r}, but its decisions give {value!r}"
                 )
     decisions = [line for made in log.decisions.values() for line in made.values()]
-    failed = sum(line.action is None for line in decisions)
+    failed = sum(line.action is None and not line.skipped for line in decisions)
     if log.complete:
         state = "complete"
     elif log.begun.config.get("source") == "import":
@@ -80,7 +80,7 @@ def validate_log(path: Path) -> str:
 
 
 def _decrypto(deal: journal.GameBegun, made: Made, config: dict[str, Any]) -> Played:
-    after_loss = bool(config.get("continue_after_loss", False))
+    after_loss = bool(config.get("continue_after_loss", False)) or deal.deal is not None  # the match says when it ends
     state = replay(deal, made, after_loss)
     results = {
         "ending": Ending(int(state.ending)).name.lower(),

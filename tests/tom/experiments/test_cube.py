@@ -35,7 +35,19 @@ def made(*games):
     endings = ["survived" if length == 8 else "miscommunication" for length in turns]
     names = [f"g{i}" for i in range(count)]
     tables, seeds = [agents for agents, *_ in games], [seed for _, seed, _ in games]
-    return Games(names, tables, seeds, endings, arrays, NO_WORDS, set(), [], np.zeros((count, 3), bool))
+    return Games(
+        names,
+        tables,
+        seeds,
+        endings,
+        arrays,
+        NO_WORDS,
+        set(),
+        [],
+        np.zeros((count, 8), bool),
+        [None] * count,
+        np.zeros((count, 3), bool),
+    )
 
 
 def test_games_of_a_seed_are_averaged_first():

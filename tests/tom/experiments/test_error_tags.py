@@ -25,7 +25,6 @@ from otherminds.tom.experiments.error_tags import (
 from otherminds.tom.experiments.records import GameArrays, Games
 
 KEYWORDS = ["river", "king", "doctor", "ox"]
-NOBODY = np.zeros((1, 3), bool)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,19 @@ def test_a_turn_without_an_answer_ends_a_row_of_the_same_guesses(small_vocabular
         interceptor_guesses=np.array([[code_index((4, 2, 3))] * 2 + [-1, -1]], np.int32),
         turns=np.array([4], np.int32),
     )
-    games = Games(["g"], [("x/e", "x/d", "x/i")], [0], ["miscommunication"], arrays, words, set(), [], NOBODY)
+    games = Games(
+        ["g"],
+        [("x/e", "x/d", "x/i")],
+        [0],
+        ["miscommunication"],
+        arrays,
+        words,
+        set(),
+        [],
+        np.zeros(arrays.codes.shape, bool),
+        [None],
+        np.zeros((1, 3), bool),
+    )
     tags = error_tags(games, small_vocabulary, heard_lexicon(small_vocabulary, games))
     assert [tags[0, turn, Role.DECODER] for turn in range(4)] == [(), (NO_ANSWER,), (), (SAME_GUESS,)]
     assert [tags[0, turn, Role.INTERCEPTOR] for turn in range(4)] == [(), (SAME_GUESS,), (NO_ANSWER,), (NO_ANSWER,)]
@@ -125,7 +136,19 @@ def played(small_vocabulary):
         interceptor_guesses=np.array([[code_index((1, 2, 3)), -1, -1]], np.int32),
         turns=np.array([3], np.int32),
     )
-    return Games(["g"], [("x/e", "x/d", "x/i")], [0], ["miscommunication"], arrays, words, set(), [], NOBODY)
+    return Games(
+        ["g"],
+        [("x/e", "x/d", "x/i")],
+        [0],
+        ["miscommunication"],
+        arrays,
+        words,
+        set(),
+        [],
+        np.zeros(arrays.codes.shape, bool),
+        [None],
+        np.zeros((1, 3), bool),
+    )
 
 
 def test_the_tags_of_a_game_and_their_counts(played, small_vocabulary):

@@ -18,6 +18,7 @@ from otherminds.tom.experiments.decrypto import profile as profiles
 from otherminds.tom.experiments.decrypto import stated as statements
 from otherminds.tom.experiments.decrypto.lexicon import compare as meanings
 from otherminds.tom.experiments.decrypto.lexicon import console as lexicon_console
+from otherminds.tom.experiments.decrypto.matches import MatchSummary, recorded_matches
 from otherminds.tom.experiments.decrypto.players_console import print_profiles, print_stated
 from otherminds.tom.experiments.defaults import split_agents
 from otherminds.tom.experiments.error_tags import TagCount, error_tags, tag_counts
@@ -86,7 +87,7 @@ def report(
         rows, shadows = comparison.compare(games, vocabulary, minds, lapse=lapse, settings=settings, on_mind=advance)
         lexicon = comparison.heard_lexicon(vocabulary, games)
         tables = comparison.outcomes(games)
-        near = comparison.nearness(games, lexicon)
+        near, played = comparison.nearness(games, lexicon), recorded_matches(games)
         who, tagged = kinds(games), tag_counts(games, error_tags(games, vocabulary, lexicon))
     said = statements.read_stated(logs, games)
     calibrated, confidence = statements.calibrations(games, said, lapse)
@@ -102,6 +103,7 @@ def report(
         content = {
             "lapse": lapse,
             "alternatives": str(settings),
+            "matches": [asdict(row) for row in played],
             "outcomes": [asdict(row) for row in tables],
             "scores": [asdict(row) for row in rows],
             "stated": [asdict(row) for row in calibrated],
@@ -116,6 +118,7 @@ def report(
         }
         print(json.dumps(no_nan(content), indent=1))
     else:
+        print_matches(played)
         print_outcomes(tables)
         if games.recorded.any():
             click.echo("\nWhat the replay took from its recording is compared in the recording's own log alone.")
@@ -142,6 +145,7 @@ def report_games(logs: Sequence[Path], vocabulary: Vocabulary, folder: Path) -> 
     games = read_games(logs, vocabulary)
     lexicon = comparison.heard_lexicon(vocabulary, games)
     outcomes, tags = comparison.outcomes(games), error_tags(games, vocabulary, lexicon)
+    print_matches(recorded_matches(games))
     print_outcomes(outcomes)
     print_nearness(comparison.nearness(games, lexicon))
     print_kinds(kinds(games))
@@ -178,6 +182,34 @@ def print_outcomes(rows: Sequence[Outcome]) -> None:
     if any(row.failed_answers for row in rows):
         notes.append("Survived in brackets: of the games in which no answer failed.")
     show("Games (E encoder, D decoder, I interceptor)", table, *notes)
+
+
+def print_matches(rows: Sequence[MatchSummary], seconds: Sequence[float] | None = None) -> None:
+    """Matches of two teams, two lines a pair; nothing where there are none. seconds: that simulating each pair took."""
+    if not rows:
+        return
+    table = table_of("teams", "matches", "won", "draws", "rounds", *TOKENS, *["seconds"] * (seconds is not None))
+    for place, row in enumerate(rows):
+        for team, specs in enumerate(row.teams):
+            cells = [
+                f"{row.games:,}",
+                spread(row.won[team], row.won_error[team], ".1%"),
+                f"{row.draws:.1%}",
+                spread(row.rounds, row.rounds_error),
+                spread(row.miscommunications[team], row.miscommunications_error[team]),
+                spread(row.interceptions[team], row.interceptions_error[team]),
+                *([] if seconds is None else [f"{seconds[place]:.1f}"]),
+            ]
+            of_both = (0, 2, 3, 6)
+            shown = ["" if team and column in of_both else cell for column, cell in enumerate(cells)]
+            table.add_row(players(*specs), *shown, end_section=team == 1)
+    over = "seeds" if seconds is None else "matches"
+    show(
+        "Matches of two teams (E encoder, D decoder, I interceptor of the other's codes)",
+        table,
+        f"Means a match ± standard error over {over}. Interceptions: made, of the other team's codes."
+        + " Seconds include compilation." * (seconds is not None),
+    )
 
 
 def print_scores(rows: Sequence[Row], lapse: float, settings: Alternatives) -> None:

@@ -12,12 +12,13 @@ import numpy as np
 from jaxtyping import Int
 
 from otherminds.games.decrypto.rules import Role
-from otherminds.games.decrypto.two_teams import TEAMS, Winner, seat_of, two_teams
+from otherminds.games.decrypto.two_teams import TEAMS, Winner, result, seat_of, two_teams
 from otherminds.games.decrypto.vocabulary import Vocabulary
 from otherminds.games.protocol import Game
 from otherminds.games.rollout import game_key, rollout
 from otherminds.inference.devices import map_chunks
 from otherminds.inference.resampling import standard_error
+from otherminds.tom.experiments.records import Games
 from otherminds.tom.mind import Mind
 from otherminds.tom.minds.decrypto.lexicon import make_lexicon
 from otherminds.tom.minds.decrypto.registry import named, own_vocabulary
@@ -117,11 +118,14 @@ def simulate_matches(
     return map_chunks(lambda indices: run(params, key, indices), games, chunk=chunk, progress=progress)
 
 
-def summarize_matches(teams: tuple[Team, Team], results: MatchResults) -> MatchSummary:
-    """Means and standard errors over matches."""
+def summarize_matches(
+    teams: tuple[Team, Team], results: MatchResults, seeds: Int[np.ndarray, " G"] | None = None
+) -> MatchSummary:
+    """Means and standard errors over matches; over seeds where these are given."""
 
     def mean(values: np.ndarray) -> tuple[float, float]:
-        return float(values.mean()), float(standard_error(values))
+        units = values if seeds is None else np.array([values[seeds == seed].mean() for seed in np.unique(seeds)])
+        return float(values.mean()), float(standard_error(units))
 
     def of_teams(columns: Sequence[np.ndarray]) -> tuple[tuple[float, float], tuple[float, float]]:
         (one, one_error), (two, two_error) = (mean(np.asarray(column, float)) for column in columns)
@@ -136,3 +140,31 @@ def summarize_matches(teams: tuple[Team, Team], results: MatchResults) -> MatchS
         *of_teams(list(results.miscommunications.T)),
         *of_teams(list(results.interceptions.T)),
     )
+
+
+def recorded_matches(games: Games) -> list[MatchSummary]:
+    """How the finished matches of some logs went, a row for every two teams; errors over seeds."""
+    halves: dict[str, dict[int, int]] = {}
+    for g, place in enumerate(games.matches):
+        if place is not None and games.endings[g] is not None:
+            halves.setdefault(place[0], {})[place[1]] = g
+    by_teams: dict[tuple[Team, Team], list[list[int]]] = {}
+    for channels in halves.values():
+        if len(channels) == TEAMS:
+            both = [channels[team] for team in range(TEAMS)]
+            who = [games.agents[g] for g in both]
+            teams = tuple((*who[t][: Role.INTERCEPTOR], who[1 - t][Role.INTERCEPTOR]) for t in range(TEAMS))
+            by_teams.setdefault(teams, []).append(both)
+    arrays = games.arrays
+    spoken, played = (arrays.hints >= 0).all(-1), np.arange(arrays.codes.shape[1]) < arrays.turns[:, None]
+    missed = (played & ~(spoken & (arrays.decoder_guesses == arrays.codes))).sum(1)
+    caught = (played & spoken & (arrays.interceptor_guesses == arrays.codes)).sum(1)
+    rows = []
+    for teams, found in by_teams.items():
+        place = np.array(found)
+        misses, catches = missed[place], caught[place][:, ::-1]
+        rounds = arrays.turns[place[:, 0]]
+        winner = np.asarray(result(misses.T, catches.T, np.ones(len(place), bool)))
+        seeds = np.array(games.seeds)[place[:, 0]]
+        rows.append(summarize_matches(teams, MatchResults(winner, rounds, misses, catches), seeds))
+    return rows

@@ -27,7 +27,7 @@ from otherminds.tom.agents.words import Words
 from otherminds.tom.experiments import journal
 from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.decrypto.settings import deciding, digest_of, generation_json
-from otherminds.tom.experiments.decrypto.standing import turns_played
+from otherminds.tom.experiments.decrypto.standing import refuse_matches, turns_played
 from otherminds.tom.experiments.driver import Played, play
 from otherminds.tom.experiments.logs import Log
 from otherminds.tom.experiments.model_agents import ModelAgent, is_model, read_model_agent
@@ -105,6 +105,7 @@ def planned_games(log: Log, settings: ReplaySettings) -> list[Planned]:
             named(agent, role)
         else:
             read_model_agent(agent, role)
+    refuse_matches(log)
     games = [game_id for game_id, deal in log.deals.items() if turns_played(deal, log.decisions[game_id])]
     if not games:
         raise ConfigError("the log holds no finished turn; there is nothing to replay")

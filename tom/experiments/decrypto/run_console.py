@@ -22,10 +22,12 @@ from otherminds.tom.experiments.decrypto.console import (
     check_meanings,
     chosen_minds,
     players,
+    print_matches,
     report,
     report_games,
 )
-from otherminds.tom.experiments.decrypto.matches import MatchSummary, pairs, simulate_matches, summarize_matches
+from otherminds.tom.experiments.decrypto.matches import pairs, simulate_matches, summarize_matches
+from otherminds.tom.experiments.decrypto.run_matches import planned_matches, run_matches
 from otherminds.tom.experiments.defaults import agent_lists, split_agents, team_mate
 from otherminds.tom.experiments.model_agents import expanded, read_personas, used_personas
 from otherminds.tom.experiments.progress import progress_bar
@@ -77,6 +79,7 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
         episodes=options["episodes"],
         seeds=tuple(range(options["seeds"])),
         continue_after_loss=options["continue_after_loss"],
+        teams=options["teams"],
         base_url=options["base_url"],
         keywords=options["keywords"],
         vectors=options["vectors"],
@@ -88,12 +91,15 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
     check_meanings(minds, vocabulary)
     folder = Path(options["out"] or f"runs/decrypto-{config.digest()}")
     check_folder(folder)
-    games = planned_games(config)
+    games: Sequence[Any] = planned_games(config)
+    play, tables = run, f"games at {len(config.tables())} tables"
+    if config.teams == TEAMS:
+        games, play, tables = planned_matches(config), run_matches, f"matches of {len(config.tables())} teams"
     if options["dry_run"]:
         from otherminds.tom.experiments import dry_run
 
         dry_run.show_estimate(
-            partial(run, config, vocabulary, folder / LOG),
+            partial(play, config, vocabulary, folder / LOG),
             lambda game: dry_run.table_pattern(game.agents),
             config,
             note=dry_run.LENGTHS,
@@ -102,7 +108,7 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
 
     def announce() -> None:
         seeds = f"{len(config.seeds)} seed" + "s" * (len(config.seeds) > 1)
-        click.echo(f"Decrypto (unofficial): {len(games)} games at {len(config.tables())} tables, {seeds}")
+        click.echo(f"Decrypto (unofficial): {len(games)} {tables}, {seeds}")
         words = f"{len(vocabulary.words):,} nouns, {len(vocabulary.keywords)} keywords ({vocabulary.name})"
         click.echo(f"  words   {words}")
         click.echo(f"  models  {', '.join(models) or 'none'}")
@@ -118,7 +124,7 @@ def run_decrypto(asked: dict[str, str | None], model: str | None, **options: Any
 
     with progress_bar("playing", len(games)) as advance:
         finished = asyncio.run(
-            run(config, vocabulary, folder / LOG, on_start=announce, on_game=lambda _: advance(), on_decision=count)
+            play(config, vocabulary, folder / LOG, on_start=announce, on_game=lambda _: advance(), on_decision=count)
         )
     print_finished(finished, "decisions were in the log already and were not made again", nothing_new=not made)
     if options["no_minds"]:
@@ -167,37 +173,9 @@ def simulate_decrypto(
     if as_json:
         print(json.dumps(no_nan([asdict(summary) | {"seconds": seconds} for summary, seconds in summaries]), indent=1))
     elif teams == TEAMS:
-        print_matches(summaries)
+        print_matches([summary for summary, _ in summaries], [seconds for _, seconds in summaries])
     else:
         print_summaries(summaries)
-
-
-def print_matches(summaries: Sequence[tuple[MatchSummary, float]]) -> None:
-    """The table of simulated matches, two lines a pair of teams."""
-    table = table_of("teams", "matches", "won", "draws", "rounds", *TOKENS, "seconds")
-    for row, seconds in summaries:
-        for team, specs in enumerate(row.teams):
-            once = (
-                (f"{row.games:,}", f"{row.draws:.1%}", spread(row.rounds, row.rounds_error), f"{seconds:.1f}")
-                if team == 0
-                else ("",) * 4
-            )
-            table.add_row(
-                players(*specs),
-                once[0],
-                spread(row.won[team], row.won_error[team], ".1%"),
-                once[1],
-                once[2],
-                spread(row.miscommunications[team], row.miscommunications_error[team]),
-                spread(row.interceptions[team], row.interceptions_error[team]),
-                once[3],
-                end_section=team == 1,
-            )
-    show(
-        "Simulated matches of two teams (E encoder, D decoder, I interceptor of the other's codes)",
-        table,
-        "Means a match ± standard error. Interceptions: made, of the other team's codes. Seconds include compilation.",
-    )
 
 
 def print_summaries(summaries: Sequence[tuple[Summary, float]]) -> None:

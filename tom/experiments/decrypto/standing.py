@@ -8,6 +8,7 @@ from jaxtyping import Bool, Int
 
 from otherminds.games.decrypto.rules import TOKENS_TO_LOSE, Ending, Role
 from otherminds.tom.experiments import journal
+from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.logs import Log, Made
 from otherminds.tom.experiments.records import CODE_INDEX
 from otherminds.tom.tasks.task import PlayedTurn, intercepted, understood
@@ -49,6 +50,12 @@ class Summary:
     turns: float  # mean a game
     endings: dict[str, int]  # games by ending
     failed: int  # answers, up to the end
+
+
+def refuse_matches(log: Log) -> None:
+    """Raises: ConfigError for a log of two teams, where it ends by both sides of a match."""
+    if any(deal.deal is not None for deal in log.deals.values()):
+        raise ConfigError("a log of two teams: its games end by both sides of a match; give a log of games of three")
 
 
 def turns_played(deal: journal.GameBegun, made: Made) -> list[PlayedTurn]:
@@ -96,7 +103,7 @@ def _summary(log: Log, agents: tuple[str, str, str], games: Sequence[str]) -> Su
         deal = log.deals[game_id]
         stood[game_id] = standing(turns_played(deal, log.decisions[game_id]), len(deal.codes or ()))
     failed = sum(
-        line.action is None
+        line.action is None and not line.skipped
         for game_id, each in stood.items()
         for (turn, _), line in log.decisions[game_id].items()
         if turn < each.turns

@@ -18,7 +18,7 @@ from otherminds.tom.experiments import journal, records
 from otherminds.tom.experiments.config import ConfigError
 from otherminds.tom.experiments.decrypto.questions import ask_each
 from otherminds.tom.experiments.decrypto.settings import deciding, digest_of, generation_json
-from otherminds.tom.experiments.decrypto.standing import turns_played
+from otherminds.tom.experiments.decrypto.standing import refuse_matches, turns_played
 from otherminds.tom.experiments.logs import Log
 from otherminds.tom.experiments.model_agents import ModelAgent, is_model, read_asked
 from otherminds.tom.experiments.running import (
@@ -97,6 +97,7 @@ def planned_tasks(log: Log, settings: AskingSettings) -> list[Planned]:
     """
     if settings.most_turns is not None and settings.most_turns < 1:
         raise ConfigError(f"--turns {settings.most_turns}: at least 1")
+    refuse_matches(log)
     planned = []
     for task in settings.tasks:
         for game_id, deal in log.deals.items():

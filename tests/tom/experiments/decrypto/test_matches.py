@@ -82,6 +82,6 @@ def test_the_command(tiny_files):
     asked = ["simulate", "decrypto", "--teams", "2", *lists, "--games", "20", *words]
     done = CliRunner().invoke(cli.main, asked)
     assert done.exit_code == 0, done.output
-    assert "Simulated matches of two teams" in done.output and "I bayesian" in done.output
+    assert "Matches of two teams" in done.output and "I bayesian" in done.output
     (row,) = json.loads(CliRunner().invoke(cli.main, [*asked, "--json"]).stdout)
     assert row["games"] == 20 and row["teams"][1][2] == "bayesian" and sum(row["won"]) + row["draws"] == 1
