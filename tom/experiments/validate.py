@@ -63,8 +63,8 @@ def validate_log(path: Path) -> str:
                     f"{path}, line {log.numbers[game_id,]}: game {game_id!r} is recorded with {name} "
                     f"{getattr(log.over[game_id], name)!r}, but its decisions give {value!r}"
                 )
-    decisions = [line for made in log.decisions.values() for line in made.values()]
-    failed = sum(line.action is None and not line.skipped for line in decisions)
+    decisions = [line for made in log.decisions.values() for line in made.values() if not line.skipped]
+    failed = sum(line.action is None for line in decisions)
     if log.complete:
         state = "complete"
     elif log.begun.config.get("source") == "import":

@@ -91,6 +91,7 @@ def test_who_sits_where():
     match = deal(jax.random.key(0), 50)
     keywords = np.concatenate([state.keywords for state in match.channels])
     assert len(set(keywords.tolist())) == 8
+    assert not np.array_equal(match.channels[0].codes, match.channels[1].codes)  # each team draws its own
     for channel, state in enumerate(match.channels):
         for role in Role:
             seen = GAME.observe(match, place_of(channel, role))

@@ -47,6 +47,8 @@ def test_the_log_has_two_games_a_match_and_nobody_intercepts_at_first(played, sm
         assert first.skipped and first.action is None and deal.deal["team"] in (1, 2)
         assert not any(line.skipped for place, line in log.decisions[game_id].items() if place != (0, Role.INTERCEPTOR))
     assert "12 of 12 games over" in validate_log(played) and " 0 failed answers" in validate_log(played)
+    decided_lines = sum(not line.skipped for made in log.decisions.values() for line in made.values())
+    assert f"{decided_lines} decisions" in validate_log(played)
 
 
 def test_the_same_matches_are_simulated(played, small_vocabulary):
